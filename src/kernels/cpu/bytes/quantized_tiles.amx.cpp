@@ -25,19 +25,23 @@ class SumsToFinish {
     if (column + tile_panel > channels) return few(tile, begin, end);
     const QuantizedFinish& finish = product_.finish;
     const avx512::QuantizedPair<y, residual, saturates> pair(finish, column);
-    std::byte* const y_at = product_.y + column * Numbers::y_size;
-    const std::int32_t* sums = sums_ + (tile * tile_pixels + begin) * tile_panel;
+    const __m512i offsets[2] = {Sixteens::load(finish.offsets + column),
+                                Sixteens::load(finish.offsets + column + quantized_panel)};
+    const std::int32_t* const sums = sums_ + tile * tile_pixels * tile_panel;
     const PixelTile &now = block_.tiles[tile],
-                    &next = next_.tiles[tile < next_.tile_count ? tile : 0];
-    for (std::int64_t row = begin; row < end; ++row, sums += tile_panel) {
-      if constexpr (residual != QuantizedResidual::none)
-        __builtin_prefetch(residual_at(next.pixels[row] * channels + next_.column));
-      const std::int64_t pixel = now.pixels[row];
-      if (pixel < 0) continue;
-      const std::byte* const r = residual_at(pixel * channels + column);
-      std::byte* const to = y_at + pixel * channels * Numbers::y_size;
-      pair.finish(Sixteens::load(sums), Sixteens::load(sums + quantized_panel), r, to);
-    }
+                    &then = next_.tiles[tile < next_.tile_count ? tile : 0];
+    for_each_row(
+        now, then, begin, end,
+        [&](std::int64_t row, std::int64_t pixel, std::int64_t next)
+            __attribute__((always_inline)) {
+              if constexpr (residual != QuantizedResidual::none)
+                __builtin_prefetch(residual_at(next * channels + next_.column));
+              const std::int32_t* const from = sums + row * tile_panel;
+              const std::int64_t at = pixel * channels + column;
+              pair.finish(Sixteens::sub(Sixteens::load(from), offsets[0]),
+                          Sixteens::sub(Sixteens::load(from + quantized_panel), offsets[1]),
+                          residual_at(at), product_.y + at * Numbers::y_size);
+            });
   }
 
  private:

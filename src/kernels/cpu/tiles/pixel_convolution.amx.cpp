@@ -103,26 +103,30 @@ class SumsToStore {
                                      std::int64_t end) const {
     const std::int64_t column = block_.column, channels = task_.channels;
     const Lanes mask{lanes(channels - column), lanes(channels - column - 16)};
+    const __m512 bias[2] = {_mm512_loadu_ps(task_.bias + column),
+                            _mm512_loadu_ps(task_.bias + column + 16)};
     const __m512 least = _mm512_set1_ps(task_.low), most = _mm512_set1_ps(task_.high);
-    const float* sums = sums_ + (tile * tile_pixels + begin) * tile_panel;
+    const float* const sums = sums_ + tile * tile_pixels * tile_panel;
     const PixelTile &now = block_.tiles[tile],
-                    &next = next_.tiles[tile < next_.tile_count ? tile : 0];
-    for (std::int64_t row = begin; row < end; ++row, sums += tile_panel) {
-      if constexpr (residual)
-        __builtin_prefetch(task_.residual +
-                           (next.pixels[row] * channels + next_.column) * Format::size);
-      if (now.pixels[row] < 0) continue;
-      const std::int64_t at = (now.pixels[row] * channels + column) * Format::size;
-      __m512 values[2] = {_mm512_loadu_ps(sums), _mm512_loadu_ps(sums + 16)};
-      if constexpr (residual) {
-        const std::byte* const r = task_.residual + at;
-        values[0] = _mm512_add_ps(values[0], Format::load(r, mask.low));
-        values[1] = _mm512_add_ps(values[1], Format::load(r + 16 * Format::size, mask.high));
-      }
-      values[0] = _mm512_min_ps(most, _mm512_max_ps(least, values[0]));  // NaN stays
-      values[1] = _mm512_min_ps(most, _mm512_max_ps(least, values[1]));
-      Format::store(task_.y + at, values[0], values[1], mask);
-    }
+                    &then = next_.tiles[tile < next_.tile_count ? tile : 0];
+    for_each_row(
+        now, then, begin, end,
+        [&](std::int64_t row, std::int64_t pixel,
+            std::int64_t next) __attribute__((always_inline)) {
+          const float* const from = sums + row * tile_panel;
+          const std::int64_t at = (pixel * channels + column) * Format::size;
+          __m512 values[2] = {_mm512_add_ps(bias[0], _mm512_loadu_ps(from)),
+                              _mm512_add_ps(bias[1], _mm512_loadu_ps(from + 16))};
+          if constexpr (residual) {
+            __builtin_prefetch(task_.residual + (next * channels + next_.column) * Format::size);
+            const std::byte* const r = task_.residual + at;
+            values[0] = _mm512_add_ps(values[0], Format::load(r, mask.low));
+            values[1] = _mm512_add_ps(values[1], Format::load(r + 16 * Format::size, mask.high));
+          }
+          values[0] = _mm512_min_ps(most, _mm512_max_ps(least, values[0]));  // NaN stays
+          values[1] = _mm512_min_ps(most, _mm512_max_ps(least, values[1]));
+          Format::store(task_.y + at, values[0], values[1], mask);
+        });
   }
 
  private:

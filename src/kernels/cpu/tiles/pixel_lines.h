@@ -25,7 +25,11 @@ inline constexpr std::int64_t tile_step_bytes = 64;
 
 struct PixelTile {
   const std::byte* a;                // its first row
-  std::int32_t pixels[tile_pixels];  // of y, one for each row; -1: none
+  std::int32_t pixels[tile_pixels];  // of y, one for each row, in their order; -1: none
+  // Whether the pixels are neighbours. Inlined everywhere, as kernels of several tiers ask.
+  [[gnu::always_inline]] bool is_run() const {
+    return pixels[0] >= 0 && pixels[tile_pixels - 1] == pixels[0] + tile_pixels - 1;
+  }
 };
 
 // A line is a row of the output; for windows of one pixel, a pixel of it.

@@ -16,6 +16,21 @@ struct PixelBlock {
   std::int64_t tile_count = 0, column = 0;
 };
 
+// Calls body(row, its pixel, the pixel that the next block has in its place) for rows of a tile
+// that are pixels. Most tiles are a run of neighbours, whose addresses are one step apart.
+template <class Body>
+[[gnu::always_inline]] inline void for_each_row(const PixelTile& now, const PixelTile& next,
+                                                std::int64_t begin, std::int64_t end,
+                                                const Body& body) {
+  if (now.is_run() && next.is_run()) {
+    const std::int64_t first = now.pixels[0], first_of_next = next.pixels[0];
+    for (std::int64_t row = begin; row < end; ++row) body(row, first + row, first_of_next + row);
+    return;
+  }
+  for (std::int64_t row = begin; row < end; ++row)
+    if (now.pixels[row] >= 0) body(row, now.pixels[row], next.pixels[row]);
+}
+
 // Fetches lines into L2 before they are needed.
 class Ahead {
  public:
@@ -79,10 +94,33 @@ class PixelLoop {
  private:
   using Work = PacedRows<Rows, typename Multiply::Sum>;
 
+  // What multiplications fetch meanwhile.
+  struct Fetched {
+    Ahead weights, pixels;
+    [[gnu::always_inline]] void fetch() {
+      weights.fetch();
+      pixels.fetch();
+    }
+  };
+
   void pixel_by_pixel() {
     for (std::int64_t tile = 0; tile < p_.tile_count; tile += 2) {
-      Ahead ahead = next_pixels(tile, p_.panel_count * p_.steps);
-      for (std::int64_t panel = 0; panel < p_.panel_count; ++panel) one_block(tile, panel, ahead);
+      Fetched ahead{{}, next_pixels(tile, p_.panel_count * p_.steps)};
+      for (std::int64_t panel = 0; panel < p_.panel_count; ++panel) {
+        if (tile == 0) ahead.weights = next_weights(panel, p_.steps);
+        one_block(tile, panel, ahead);
+      }
+    }
+  }
+
+  void panel_by_panel() {
+    const std::int64_t steps = (p_.tile_count + 1) / 2 * p_.steps;
+    for (std::int64_t panel = 0; panel < p_.panel_count; ++panel) {
+      Fetched ahead{next_weights(panel, steps), {}};
+      for (std::int64_t tile = 0; tile < p_.tile_count; tile += 2) {
+        if (panel == 0) ahead.pixels = next_pixels(tile, p_.steps);
+        one_block(tile, panel, ahead);
+      }
     }
   }
 
@@ -92,13 +130,8 @@ class PixelLoop {
     return {p_.tiles[tile + 2].a, 2 * tile_pixels * p_.row_bytes, steps};
   }
 
-  void panel_by_panel() {
-    const std::int64_t steps = (p_.tile_count + 1) / 2 * p_.steps;
-    for (std::int64_t panel = 0; panel < p_.panel_count; ++panel) {
-      const bool more = panel + 1 < p_.panel_count;
-      Ahead ahead(weights(panel + 1), more ? panel_bytes_ : 0, steps);
-      for (std::int64_t tile = 0; tile < p_.tile_count; tile += 2) one_block(tile, panel, ahead);
-    }
+  Ahead next_weights(std::int64_t panel, std::int64_t steps) const {
+    return {weights(panel + 1), panel + 1 < p_.panel_count ? panel_bytes_ : 0, steps};
   }
 
   const std::byte* weights(std::int64_t panel) const {
@@ -106,13 +139,13 @@ class PixelLoop {
   }
 
   // Multiplies a block while the previous one is finished.
-  [[gnu::always_inline]] void one_block(std::int64_t tile, std::int64_t panel, Ahead& ahead) {
+  [[gnu::always_inline]] void one_block(std::int64_t tile, std::int64_t panel, Fetched& ahead) {
     const bool two = tile + 1 < p_.tile_count;
     const int last = now_;
     now_ ^= 1;
     PixelBlock& block = blocks_[now_];
     block = {p_.tiles + tile, two ? 2 : 1, (p_.first_panel + panel) * tile_panel};
-    begin_sums(static_cast<const std::byte*>(p_.begin) + 4 * block.column);
+    zero_sums();
     Work work(context_, sums_[last], blocks_[last], block);
     if (two)
       multiply<true>(block, weights(panel), work, ahead);
@@ -122,17 +155,9 @@ class PixelLoop {
     store_sums(sums_[now_]);
   }
 
-  // Every row of a tile is the same line of memory.
-  static void begin_sums(const std::byte* line) {
-    _tile_loadd(0, line, 0);
-    _tile_loadd(1, line + 64, 0);
-    _tile_loadd(2, line, 0);
-    _tile_loadd(3, line + 64, 0);
-  }
-
   template <bool two>
   [[gnu::always_inline]] void multiply(const PixelBlock& block, const std::byte* b, Work& work,
-                                       Ahead& ahead) const {
+                                       Fetched& ahead) const {
     const std::byte* const first = block.tiles[0].a;
     const std::byte* const second = two ? block.tiles[1].a : first;
     for (std::int64_t s = 0; s < p_.steps; ++s, b += p_.step_bytes) {

@@ -36,7 +36,6 @@ class PixelTasks {
     const void* x;
     std::uint8_t pad;         // a byte of what x is padded with
     const std::byte* packed;  // weights
-    const void* begin;        // as PixelProduct has it
     std::byte* workspace;
   };
   // Calls body(product, pixels) for each task: all parts for a run of panels, then for the next.
@@ -51,8 +50,8 @@ class PixelTasks {
       const std::int64_t count = parts_.load(static_cast<const std::byte*>(operands.x), part,
                                              operands.pad, slot + copies_at_, tiles);
       body(PixelProduct{tiles, count, lines_.row_bytes(), parts_.step_at().data(), lines_.steps(),
-                        operands.packed, weights_.step_bytes(), lines_.lower_at(), operands.begin,
-                        first_panel, panels, panels * weights_.panel_bytes() <= most_near_weights,
+                        operands.packed, weights_.step_bytes(), lines_.lower_at(), first_panel,
+                        panels, panels * weights_.panel_bytes() <= most_near_weights,
                         !lines_.is_direct()},
            parts_.pixels(part));
     });
