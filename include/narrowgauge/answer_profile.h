@@ -21,7 +21,8 @@ namespace narrowgauge {
 // What the kernels of a network took while it answered, for chrome_trace() and profile_rows() of
 // trace.h. Times are in milliseconds.
 struct NG_API AnswerProfile {
-  std::int64_t answers = 0;                    // that were timed
+  // That were timed. A large batch may be answered in parts, each of which is then one.
+  std::int64_t answers = 0;
   std::vector<Trainer::KernelChoice> kernels;  // in the order of the plan; times of all answers
   std::vector<Trainer::KernelRun> runs;        // in the order of time
 };

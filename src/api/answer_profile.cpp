@@ -49,7 +49,7 @@ AnswerProfile profile_answers(Model& model, std::span<const NamedTensor> inputs,
   const Profiling profiling(executor);
   for (std::int64_t i = 0; i < answers; ++i) executor.run(ready.inputs);
   const std::array<const Executor*, 1> measured{&executor};
-  return {answers, measured_kernels(measured), measured_runs(measured)};
+  return {answers * executor.plan().parts, measured_kernels(measured), measured_runs(measured)};
 }
 
 AnswerProfile profile_answers(const Engine& engine, std::span<const NamedTensor> inputs,

@@ -60,6 +60,7 @@ Program& Model::Implementation::prediction_program() {
     CompileOptions options;
     options.kernels = cache ? &cache->kernels() : kernel_cache();
     options.packed = cache;
+    options.in_parts = true;
     prediction =
         std::make_unique<Program>(with_precision(graph(Mode::evaluate)), options, store, seed);
   }

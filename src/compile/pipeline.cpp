@@ -4,6 +4,7 @@
 #include <set>
 #include <sstream>
 
+#include "compile/batch_parts.h"
 #include "compile/compile.h"
 #include "passes/attention_in_parts.h"
 #include "passes/bind_shapes.h"
@@ -112,7 +113,14 @@ Graph run_pipeline(const Graph& graph, const CompileOptions& options) {
 }
 
 Plan compile(const Graph& graph, const CompileOptions& options) {
-  return make_plan(run_pipeline(graph, options), options);
+  Graph ready = run_pipeline(graph, options);
+  const auto [symbol, parts] = options.in_parts ? batch_parts(graph, ready) : BatchParts{};
+  if (parts == 1) return make_plan(std::move(ready), options);
+  CompileOptions of_part = options;
+  of_part.binding.at(symbol) /= parts;
+  Plan plan = make_plan(run_pipeline(graph, of_part), of_part);
+  plan.parts = parts;
+  return plan;
 }
 
 }  // namespace narrowgauge

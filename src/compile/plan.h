@@ -92,8 +92,11 @@ struct Plan {
   std::vector<PlanPacking> packings;
   std::vector<Tensor> constants;
   std::vector<PlanOutput> outputs;  // of the graph; `value` is the output's name
-  std::int64_t arena_bytes = 0;     // values, workspaces and alignment, as planned
-  std::int64_t value_bytes = 0;     // most bytes of values alive at once, without workspaces
+  // A batch is answered in so many parts, one after another: the first sizes of inputs and outputs
+  // are those of a part.
+  std::int64_t parts = 1;
+  std::int64_t arena_bytes = 0;  // values, workspaces and alignment, as planned
+  std::int64_t value_bytes = 0;  // most bytes of values alive at once, without workspaces
   Recomputation recomputation;
 };
 

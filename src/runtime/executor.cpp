@@ -52,6 +52,11 @@ Executor::~Executor() = default;
 
 void Executor::Unmap::operator()(std::byte* memory) const { munmap(memory, bytes); }
 
+void* Executor::input_part(std::size_t index) const {
+  const Tensor& input = inputs_[index];
+  return const_cast<std::byte*>(input.data()) + part_ * (input.bytes() / plan_.parts);
+}
+
 void* Executor::pointer(const Location& location) const {
   const auto index = static_cast<std::size_t>(location.index);
   switch (location.kind) {
@@ -60,7 +65,7 @@ void* Executor::pointer(const Location& location) const {
     case Location::Kind::arena:
       return arena_.get() + location.index;
     case Location::Kind::input:
-      return inputs_.empty() ? nullptr : const_cast<std::byte*>(inputs_[index].data());
+      return inputs_.empty() ? nullptr : input_part(index);
     case Location::Kind::state:
       return store_.at(plan_.states[index].state.name).data();
     case Location::Kind::constant:
@@ -156,30 +161,44 @@ void Executor::commit() {
   if (!changed_.empty()) store_.touch(changed_, own_);
 }
 
+TensorType Executor::of_batch(const TensorType& type) const {
+  if (plan_.parts == 1) return type;
+  Dims dims = known_dims(type.shape);
+  dims.at(0) *= plan_.parts;
+  return {type.dtype, Shape(dims.begin(), dims.end())};
+}
+
 void Executor::take_inputs(std::span<const Tensor> inputs) {
   require(inputs.size() == plan_.inputs.size(), "graph '", plan_.graph.name(), "': takes ",
           plan_.inputs.size(), " inputs, got ", inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    require(inputs[i].type() == plan_.inputs[i], "graph '", plan_.graph.name(), "': input '",
-            plan_.input_names[i], "' is ", plan_.inputs[i], ", got ", inputs[i].type());
+    require(inputs[i].type() == of_batch(plan_.inputs[i]), "graph '", plan_.graph.name(),
+            "': input '", plan_.input_names[i], "' is ", of_batch(plan_.inputs[i]), ", got ",
+            inputs[i].type());
   inputs_ = inputs;
   store_.refresh_derived(own_);
   if (bound_moves_ != store_.packed_moves()) bind_packed();
 }
 
+void Executor::run_steps(std::uint64_t step) {
+  const FlushDenormalsScope flush;
+  for (std::size_t s = 0; s < bound_.size(); ++s) run_step(s, {seed_, step});
+}
+
 std::vector<Tensor> Executor::run(std::span<const Tensor> inputs, std::uint64_t step) {
   take_inputs(inputs);
-  {
-    const FlushDenormalsScope flush;
-    for (std::size_t s = 0; s < bound_.size(); ++s) run_step(s, {seed_, step});
-  }
   std::vector<Tensor> results;
-  for (const PlanOutput& output : plan_.outputs) {
-    Tensor result(output.type.dtype, known_dims(output.type.shape));
-    const auto* const value = static_cast<const std::byte*>(pointer(output.location));
-    std::copy_n(value, result.bytes(), result.data());
-    results.push_back(std::move(result));
+  for (const PlanOutput& output : plan_.outputs)
+    results.emplace_back(output.type.dtype, known_dims(of_batch(output.type).shape));
+  for (part_ = 0; part_ < plan_.parts; ++part_) {
+    run_steps(step);
+    for (std::size_t o = 0; o < results.size(); ++o) {
+      const auto* const value = static_cast<const std::byte*>(pointer(plan_.outputs[o].location));
+      const std::int64_t bytes = results[o].bytes() / plan_.parts;
+      std::copy_n(value, bytes, results[o].data() + part_ * bytes);
+    }
   }
+  part_ = 0;
   commit();
   ++runs_;
   inputs_ = {};
@@ -247,7 +266,9 @@ std::optional<NotFiniteValue> Executor::find_not_finite(std::span<const Tensor> 
         before.emplace(name, store_.at(name).clone());
       }
   take_inputs(inputs);
-  auto found = run_to_not_finite(step);
+  std::optional<NotFiniteValue> found;
+  for (part_ = 0; part_ < plan_.parts && !found; ++part_) found = run_to_not_finite(step);
+  part_ = 0;
   inputs_ = {};
   for (const auto& [name, value] : before)
     std::copy_n(value.data(), value.bytes(), store_.at(name).data());

@@ -86,8 +86,11 @@ class Executor {
     void operator()(std::byte* memory) const;
   };
   void* pointer(const Location& location) const;
+  TensorType of_batch(const TensorType& type) const;  // from that of a part
   void bind();
   void bind_packed();
+  void* input_part(std::size_t index) const;
+  void run_steps(std::uint64_t step);
   void run_step(std::size_t index, const RunContext& context);
   void copy_operands(const PlanStep& step);
   void take_inputs(std::span<const Tensor> inputs);
@@ -100,6 +103,7 @@ class Executor {
   std::uint64_t seed_;
   std::unique_ptr<std::byte, Unmap> arena_;
   std::span<const Tensor> inputs_;
+  std::int64_t part_ = 0;  // of the batch, that is answered now
   std::vector<Bound> bound_;
   std::uint64_t bound_moves_ = 0;  // StateStore::packed_moves() at bind_packed()
   std::set<std::string> changed_, own_;

@@ -27,6 +27,9 @@ const std::vector<ConvolutionCase>& larger_cases() {
       {"parts with a stride", 1, 48, 96, {41, 27}, {3, 3}, {2, 2}, {}, {1, 1}, {1, 1}},
       {"small images", 19, 70, 66, {5, 3}, {3, 3}, {}, {}, {1, 1}, {1, 1}},
       {"pixels", 3, 100, 50, {19, 13}, {1, 1}, {}, {}, {}, {}, 1, true},
+      {"pixels with a stride", 3, 100, 50, {39, 40}, {1, 1}, {2, 3}, {}, {}, {}, 1, true},
+      {"whole pixels with a stride", 2, 64, 66, {33, 30}, {1, 1}, {2, 2}},
+      {"pixels behind the image", 2, 32, 32, {7, 8}, {1, 1}, {2, 2}, {}, {}, {2, 1}},
       {"many panels", 1, 544, 320, {5, 5}, {1, 1}},
       {"panels in several runs", 1, 1100, 640, {9, 5}, {1, 1}, {}, {}, {}, {}, 1, true},
       {"first layer, 7x7", 1, 3, 64, {37, 30}, {7, 7}, {2, 2}, {}, {3, 3}, {3, 3}, 1, true},
@@ -170,6 +173,7 @@ TEST_F(PixelTilesTest, bits_do_not_depend_on_threads) {
 TEST_F(PixelTilesTest, an_infinity_reaches_the_windows_that_see_it_and_no_other) {
   const ConvolutionCase all[] = {
       {"odd pixels", 2, 37, 33, {6, 6}, {1, 1}},
+      {"odd pixels with a stride", 2, 37, 33, {9, 9}, {1, 1}, {2, 2}},
       {"odd windows", 2, 13, 34, {7, 9}, {3, 3}, {}, {}, {1, 1}, {1, 1}},
       {"a gathered line", 1, 21, 32, {13, 13}, {3, 3}, {2, 2}, {}, {1, 1}, {1, 1}},
       {"a gathered window", 2, 5, 32, {9, 9}, {3, 3}, {}, {}, {1, 1}, {1, 1}}};

@@ -179,6 +179,31 @@ TEST(max_pool, nan_reaches_the_windows_that_see_it_and_minus_infinity_has_an_ind
   }
 }
 
+// In whole vectors of channels and beside them; places that hold a NaN of either sign, an infinity
+// of either sign or nothing but -infinity.
+TEST(max_pool, without_indices_orders_all_numbers_and_keeps_nan_of_either_sign) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double numbers[] = {-infinity, -infinity, -3, -0x1p-126, 0x1p-126, 2, infinity, nan, -nan};
+  const PoolWindow window{{1, 3}, {1, 2}, {1, 1}, {0, 1}, {0, 1}};
+  const Case shape{"line", {2, 89, 2, 17}, {2, 89, 2, 9}, window};
+  for (const DType dtype : {DType::f32, DType::bf16})
+    for (const std::uint32_t kinds : {2, 4, 7, 9}) {
+      GuardedArray x(dtype, shape.x, Layout::channels_last);
+      GuardedArray y(dtype, shape.y, Layout::channels_last);
+      std::mt19937 random(kinds);
+      for (std::int64_t i = 0; i < x.size(); ++i) x.set(i, numbers[random() % kinds]);
+      run(prepare_max_pool(x.view(), y.view(), {}, window), {&x}, {&y});
+      const Maxima expected = maxima(shape, x.values());
+      EXPECT_TRUE(y.guards_intact());
+      for (std::int64_t i = 0; i < y.size(); ++i) {
+        const double value = expected.values[static_cast<std::size_t>(i)];
+        ASSERT_EQ(std::isnan(y.at(i)), std::isnan(value)) << name(dtype) << ' ' << i;
+        ASSERT_TRUE(std::isnan(value) || y.at(i) == value) << name(dtype) << ' ' << i;
+      }
+    }
+}
+
 struct Averages {
   std::vector<double> values, gradient;
 };

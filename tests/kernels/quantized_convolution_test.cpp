@@ -254,6 +254,8 @@ const std::vector<ConvolutionCase>& larger_cases() {
       {"parts with a stride", 1, 48, 96, {41, 27}, {3, 3}, {2, 2}, {}, {1, 1}, {1, 1}},
       {"small images", 19, 130, 70, {5, 3}, {3, 3}, {}, {}, {1, 1}, {1, 1}},
       {"pixels", 3, 100, 50, {19, 13}, {1, 1}},
+      {"pixels with a stride", 3, 100, 50, {39, 40}, {1, 1}, {2, 3}},
+      {"whole pixels with a stride", 2, 64, 66, {33, 30}, {1, 1}, {2, 2}},
       {"many panels", 1, 1040, 320, {5, 5}, {1, 1}},
       {"panels in several runs", 1, 1700, 640, {9, 5}, {1, 1}},
       {"lines in pairs", 5, 64, 80, {7, 7}, {3, 3}, {}, {}, {1, 1}, {1, 1}, 1, true},

@@ -185,8 +185,8 @@ void profile(Model& model, const std::vector<NamedTensor>& inputs, const Flags& 
   const AnswerProfile profile = profile_answers(model, inputs, answers);
   write_file_atomically(*flags.profile, chrome_trace(profile.kernels, profile.runs, "answer"));
   if (!flags.quiet)
-    print_profile(profile_rows(profile.kernels, answers), {answers, "an answer", "answers"},
-                  *flags.profile, flags.json);
+    print_profile(profile_rows(profile.kernels, profile.answers),
+                  {profile.answers, "an answer", "answers"}, *flags.profile, flags.json);
 }
 
 int run_model(const Flags& flags) {

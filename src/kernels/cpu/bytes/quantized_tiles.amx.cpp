@@ -19,37 +19,43 @@ class SumsToFinish {
                const PixelBlock& block, const PixelBlock& next)
       : product_(product),
         sums_(sums),
-        block_(block),
-        next_(next),
+        rows_(block, next),
+        column_(block.column),
+        next_column_(next.column),
         channels_(product.channels),
         y_(product.y + block.column * Numbers::y_size),
-        pair_(product.finish, block.column) {}
+        pair_(product.finish, block.column),
+        offsets_{Sixteens::load(product.finish.offsets + block.column),
+                 Sixteens::load(product.finish.offsets + block.column + quantized_panel)} {}
 
   [[gnu::always_inline]] void finish(std::int64_t begin, std::int64_t end) const {
-    const std::int64_t column = block_.column;
-    if (column + tile_panel > channels_) return few(begin, end);
-    const std::int32_t* sums = sums_ + begin * tile_panel;
-    for (std::int64_t row = begin; row < end; ++row, sums += tile_panel) {
-      if constexpr (Numbers::has_residual)
-        __builtin_prefetch(
-            residual_at(next_.pixels[row < next_.rows ? row : 0] * channels_ + next_.column));
-      const std::int64_t pixel = block_.pixels[row];
-      if (pixel < 0) continue;
-      const std::byte* const r = residual_at(pixel * channels_ + column);
-      std::byte* const to = y_ + pixel * channels_ * Numbers::y_size;
-      const __m512i low = Sixteens::load(sums), high = Sixteens::load(sums + quantized_panel);
-      if constexpr (y == DType::bf16) {
-        __m512 both[2];
-        pair_.steps(low, high, r, both);
-        _mm512_storeu_si512(to, to_bf16(both[0], both[1]));
-      } else {
-        pair_.finish(low, high, r, to);
-      }
-    }
+    if (column_ + tile_panel > channels_) return few(begin, end);
+    rows_.each(
+        begin, end,
+        [&](std::int64_t row, std::int64_t pixel, std::int64_t next)
+            __attribute__((always_inline)) { one_row(row, pixel, next); });
   }
 
  private:
   using Numbers = QuantizedColumnNumbers<Sixteens, y, residual>;
+
+  [[gnu::always_inline]] void one_row(std::int64_t row, std::int64_t pixel,
+                                      std::int64_t next) const {
+    if constexpr (Numbers::has_residual)
+      __builtin_prefetch(residual_at(next * channels_ + next_column_));
+    const std::int32_t* const sums = sums_ + row * tile_panel;
+    const std::byte* const r = residual_at(pixel * channels_ + column_);
+    std::byte* const to = y_ + pixel * channels_ * Numbers::y_size;
+    const __m512i low = Sixteens::sub(Sixteens::load(sums), offsets_[0]);
+    const __m512i high = Sixteens::sub(Sixteens::load(sums + quantized_panel), offsets_[1]);
+    if constexpr (y == DType::bf16) {
+      __m512 both[2];
+      pair_.steps(low, high, r, both);
+      _mm512_storeu_si512(to, to_bf16(both[0], both[1]));
+    } else {
+      pair_.finish(low, high, r, to);
+    }
+  }
 
   [[gnu::always_inline]] const std::byte* residual_at(std::int64_t at) const {
     return Numbers::has_residual ? product_.residual + at * Numbers::r_size : nullptr;
@@ -58,22 +64,22 @@ class SumsToFinish {
   // The last channels, which are no whole panel.
   [[gnu::noinline]] void few(std::int64_t begin, std::int64_t end) const {
     for (std::int64_t row = begin; row < end; ++row) {
-      const std::int64_t pixel = block_.pixels[row];
+      const std::int64_t pixel = rows_.pixel(row);
       if (pixel < 0) continue;
-      const std::int64_t at = pixel * channels_ + block_.column;
+      const std::int64_t at = pixel * channels_ + column_;
       finish_panels<Sixteens, y, residual>(
-          product_.finish,
-          {1, block_.column, channels_ - block_.column, sums_ + row * tile_panel, nullptr,
-           tile_panel, residual_at(at), product_.y + at * Numbers::y_size, 0});
+          product_.finish, {1, column_, channels_ - column_, sums_ + row * tile_panel, nullptr,
+                            tile_panel, residual_at(at), product_.y + at * Numbers::y_size, 0});
     }
   }
 
   const QuantizedTileProduct& product_;
   const std::int32_t* sums_;
-  const PixelBlock block_, next_;
-  std::int64_t channels_;
+  const BlockRows rows_;
+  std::int64_t column_, next_column_, channels_;
   std::byte* y_;
   avx512::QuantizedPair<y, residual, saturates> pair_;
+  __m512i offsets_[2];
 };
 
 template <int form>

@@ -12,8 +12,8 @@
 namespace narrowgauge::cpu {
 namespace {
 
-// Memory holds the lists of channels and what their sums begin with, unless they are packed behind
-// the weights, and what the tasks need.
+// Memory holds the lists of channels, unless they are packed behind the weights, and what the tasks
+// need.
 class QuantizedTileConvolution {
  public:
   QuantizedTileConvolution(const QuantizedViews& views, const ConvolutionWindow& window,
@@ -24,8 +24,7 @@ class QuantizedTileConvolution {
         lists_(numbers, 1, weights().channels(), weights().padded()),
         sums_at_(weights().bytes()),
         lists_at_(round_up(sums_at_ + 4 * weights().padded(), 64)),
-        begin_at_(round_up(lists_.bytes(), 64)),
-        list_bytes_(round_up(begin_at_ + 4 * weights().padded(), 64)) {}
+        list_bytes_(round_up(lists_.bytes(), 64)) {}
 
   Prepared prepared(const std::shared_ptr<const QuantizedTileConvolution>& self) const {
     const bool last = views_.numbers_last;
@@ -59,18 +58,12 @@ class QuantizedTileConvolution {
     if (!views_.numbers_last) return;
     std::fill_n(packed + lists_at_, list_bytes_, std::byte{0});
     const Call call{inputs, nullptr, nullptr, nullptr, packed};
-    fill_lists(call, quantized_steps(numbers_, call, views_.y.dtype), packed + lists_at_);
+    const QuantizedSteps steps = quantized_steps(numbers_, call, views_.y.dtype);
+    lists_.fill(call, steps, packed + lists_at_, stored(call, steps));
   }
 
   QuantizedLists::Stored stored(const Call& call, const QuantizedSteps& steps) const {
     return {0, steps.x_zero, reinterpret_cast<const std::int32_t*>(call.packed + sums_at_)};
-  }
-
-  void fill_lists(const Call& call, const QuantizedSteps& steps, std::byte* lists) const {
-    const QuantizedFinish finish = lists_.load(call, steps, lists, stored(call, steps));
-    auto* const begin = reinterpret_cast<std::int32_t*>(lists + begin_at_);
-    for (std::int64_t i = 0; i < weights().padded(); ++i)
-      begin[i] = static_cast<std::int32_t>(0U - static_cast<std::uint32_t>(finish.offsets[i]));
   }
 
   void run(const Call& call) const {
@@ -78,18 +71,16 @@ class QuantizedTileConvolution {
     const QuantizedSteps steps = quantized_steps(numbers_, call, views_.y.dtype);
     const std::byte* lists = call.packed + lists_at_;
     if (!views_.numbers_last) {
-      fill_lists(call, steps, memory);
+      lists_.fill(call, steps, memory, stored(call, steps));
       lists = memory;
       memory += list_bytes_;
     }
     QuantizedFinish finish = lists_.read(lists, steps, stored(call, steps));
     finish.y = views_.y.dtype;
     if (views_.residual) finish.residual = views_.residual->dtype;
-    finish.offsets = nullptr;
     const bool saturates = saturation_bounds(finish, views_.residual.has_value());
     tasks_.run(
-        {call.inputs[quantized_x], static_cast<std::uint8_t>(steps.x_zero), call.packed,
-         lists + begin_at_, memory},
+        {call.inputs[quantized_x], static_cast<std::uint8_t>(steps.x_zero), call.packed, memory},
         [&](const PixelProduct& product, const PixelParts::Pixels&) {
           amx::quantized_multiply({product, views_.x.dtype == DType::i8, saturates, finish,
                                    static_cast<const std::byte*>(call.inputs[quantized_residual]),
@@ -101,8 +92,8 @@ class QuantizedTileConvolution {
   QuantizedNumbers numbers_;
   PixelTasks tasks_;
   QuantizedLists lists_;
-  std::int64_t sums_at_, lists_at_;     // in what is packed
-  std::int64_t begin_at_, list_bytes_;  // in the lists
+  std::int64_t sums_at_, lists_at_;  // in what is packed
+  std::int64_t list_bytes_;
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ Prepared prepare_quantized_tiles(const QuantizedViews& views, const ConvolutionW
 struct QuantizedTileProduct {
   PixelProduct product;
   bool x_signed, saturates;
-  QuantizedFinish finish;  // of sums without offsets
+  QuantizedFinish finish;
   const std::byte* residual;
   std::byte* y;
   std::int64_t channels;  // of y

@@ -19,11 +19,11 @@ class AveragePool {
   }
 
   void run(const Call& call) const {
-    if (std::same_as<Sum, float> && pools_by_places(grid_, rows_)) {
-      for_each_place(grid_, rows_, call,
-                     [&](const WindowTaps& window, const Index3& place, float* y) {
-                       mean_of(window, static_cast<float>(divisor(place)), y);
-                     });
+    if (std::same_as<Sum, float> && pools_by_places(grid_, rows_, DType::f32)) {
+      for_each_place<float>(grid_, rows_, call,
+                            [&](const WindowTaps<float>& window, const Index3& place, float* y) {
+                              mean_of(window, static_cast<float>(divisor(place)), y);
+                            });
       return;
     }
     std::atomic<std::int64_t> flushed = 0;

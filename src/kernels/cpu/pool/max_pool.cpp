@@ -134,12 +134,8 @@ class MaxPool {
   MaxPool& operator=(const MaxPool&) = delete;
 
   void run(const Call& call) const {
-    if (!indices_ && pools_by_places(grid_, rows_)) {
-      for_each_place(grid_, rows_, call, [](const WindowTaps& window, const Index3&, float* y) {
-        largest_of(window, y);
-      });
-      return;
-    }
+    if (!indices_ && pools_by_places(grid_, rows_, DType::f32)) return by_places<float>(call);
+    if (!indices_ && pools_by_places(grid_, rows_, DType::bf16)) return by_places<Bf16>(call);
     std::atomic<std::int64_t> flushed = 0;
     const auto row_size = static_cast<std::size_t>(grid_.y().dims[4] * rows_.lanes);
     const auto make = [&] {
@@ -162,6 +158,14 @@ class MaxPool {
     std::vector<Real> x, best;
     Taps taps;
   };
+
+  template <class Element>
+  void by_places(const Call& call) const {
+    for_each_place<Element>(grid_, rows_, call,
+                            [](const WindowTaps<Element>& window, const Index3&, Element* y) {
+                              largest_of(window, y);
+                            });
+  }
 
   // Visits taps in the order of x's elements, so that the first of equal values stays.
   void find(const void* x, std::int64_t plane, std::int64_t i, std::int64_t j,

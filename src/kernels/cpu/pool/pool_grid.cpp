@@ -31,18 +31,6 @@ PoolGrid::PoolGrid(const char* who, const View& x, const View& y, const PoolWind
       pads_begin_(three(window.pads_begin, 0)),
       pads_end_(three(window.pads_end, 0)) {}
 
-std::int64_t PoolGrid::taps_of(const Index3& place, const float* x, const float** taps) const {
-  std::int64_t count = 0;
-  Index3 from;
-  for (std::int64_t a = 0; a < kernel_[0]; ++a)
-    for (std::int64_t b = 0; b < kernel_[1]; ++b) {
-      if (!source(0, place[0], a, from[0]) || !source(1, place[1], b, from[1])) continue;
-      for (std::int64_t c = 0; c < kernel_[2]; ++c)
-        if (source(2, place[2], c, from[2])) taps[count++] = x + x_.at(0, 0, from);
-    }
-  return count;
-}
-
 PoolGrid::Range PoolGrid::range(std::int64_t tap) const {
   const std::int64_t shift = tap * dilations_[2] - pads_begin_[2], stride = strides_[2];
   const std::int64_t begin = shift >= 0 ? 0 : (-shift + stride - 1) / stride;

@@ -37,7 +37,18 @@ class PoolGrid {
   }
   // Writes where the elements of x lie that a place of y sees, in their order; returns their
   // number.
-  std::int64_t taps_of(const Index3& place, const float* x, const float** taps) const;
+  template <class Element>
+  std::int64_t taps_of(const Index3& place, const Element* x, const Element** taps) const {
+    std::int64_t count = 0;
+    Index3 from;
+    for (std::int64_t a = 0; a < kernel_[0]; ++a)
+      for (std::int64_t b = 0; b < kernel_[1]; ++b) {
+        if (!source(0, place[0], a, from[0]) || !source(1, place[1], b, from[1])) continue;
+        for (std::int64_t c = 0; c < kernel_[2]; ++c)
+          if (source(2, place[2], c, from[2])) taps[count++] = x + x_.at(0, 0, from);
+      }
+    return count;
+  }
   // The output place along an axis that sees a place of x through a tap; false if none does.
   bool target(std::size_t axis, std::int64_t place, std::int64_t tap, std::int64_t& to) const {
     const std::int64_t offset = place + pads_begin_[axis] - tap * dilations_[axis];

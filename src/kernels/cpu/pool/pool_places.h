@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling of f32 whose channels lie together, place by place: a result stays in registers until all
-// of its window is read.
+// Pooling of f32 and bf16 whose channels lie together, place by place: a result stays in registers
+// until all of its window is read.
 #pragma once
 
 #include "kernels/cpu/core/work.h"
@@ -8,22 +8,28 @@
 
 namespace narrowgauge::cpu {
 
+struct Bf16 {
+  std::uint16_t bits;
+};
+
 // The channels of x under a window.
+template <class Element>
 struct WindowTaps {
-  const float* const* taps;
+  const Element* const* taps;
   std::int64_t count, channels;
 };
 // -infinity for a window that sees nothing; NaN if it holds one.
-void largest_of(const WindowTaps& window, float* y);
+void largest_of(const WindowTaps<float>& window, float* y);
+void largest_of(const WindowTaps<Bf16>& window, Bf16* y);
 // The sum divided by `divisor`.
-void mean_of(const WindowTaps& window, float divisor, float* y);
+void mean_of(const WindowTaps<float>& window, float divisor, float* y);
 
-inline bool pools_by_places(const PoolGrid& grid, const PoolRows& rows) {
-  return rows.lanes > 1 && grid.x().dtype == DType::f32 && grid.y().dtype == DType::f32;
+inline bool pools_by_places(const PoolGrid& grid, const PoolRows& rows, DType dtype) {
+  return rows.lanes > 1 && grid.x().dtype == dtype && grid.y().dtype == dtype;
 }
 
 // Calls body(window, place of y, its channels) for every place of y.
-template <class Body>
+template <class Element, class Body>
 void for_each_place(const PoolGrid& grid, const PoolRows& rows, const Call& call,
                     const Body& body) {
   constexpr std::int64_t tasks_each = 16;  // thread
@@ -32,16 +38,16 @@ void for_each_place(const PoolGrid& grid, const PoolRows& rows, const Call& call
   const std::int64_t inner = y.dims[2] * y.dims[3], lines = rows.planes * inner;
   const std::int64_t threads = thread_count(), tasks = std::min(lines, tasks_each * threads);
   hand_out(tasks, threads, [&](std::int64_t task, std::int64_t) {
-    std::vector<const float*> taps(static_cast<std::size_t>(kernel[0] * kernel[1] * kernel[2]));
+    std::vector<const Element*> taps(static_cast<std::size_t>(kernel[0] * kernel[1] * kernel[2]));
     const Part part = part_of(lines, tasks, task);
     for (std::int64_t line = part.begin; line < part.end; ++line)
       for (std::int64_t k = 0; k < y.dims[4]; ++k) {
         const std::int64_t plane = line / inner;
         const Index3 place{line % inner / y.dims[3], line % y.dims[3], k};
-        const auto* const image = static_cast<const float*>(call.inputs[0]) + x.at(plane, 0, {});
+        const auto* const image = static_cast<const Element*>(call.inputs[0]) + x.at(plane, 0, {});
         const std::int64_t count = grid.taps_of(place, image, taps.data());
-        body(WindowTaps{taps.data(), count, rows.lanes}, place,
-             static_cast<float*>(call.outputs[0]) + y.at(plane, 0, place));
+        body(WindowTaps<Element>{taps.data(), count, rows.lanes}, place,
+             static_cast<Element*>(call.outputs[0]) + y.at(plane, 0, place));
       }
   });
 }

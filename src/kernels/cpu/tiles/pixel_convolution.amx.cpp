@@ -102,70 +102,76 @@ class SumsToStore {
   SumsToStore(const PixelConvolutionTask& task, const float* sums, const PixelBlock& block,
               const PixelBlock& next)
       : sums_(sums),
-        block_(block),
-        next_(next),
+        rows_(block, next),
         y_(task.y + block.column * Format::size),
         next_y_(task.y + next.column * Format::size),
-        residual_(task.residual),
+        residual_(task.residual + block.column * Format::size),
+        next_residual_(task.residual + next.column * Format::size),
         pitch_(task.channels * Format::size),
         mask_{lanes(task.channels - block.column), lanes(task.channels - block.column - 16)},
+        bias_{_mm512_loadu_ps(task.bias + block.column),
+              _mm512_loadu_ps(task.bias + block.column + 16)},
         least_(_mm512_set1_ps(task.low)),
         most_(_mm512_set1_ps(task.high)) {}
 
   [[gnu::always_inline]] void finish(std::int64_t begin, std::int64_t end) const {
     if constexpr (behind == Behind::gelu)
       for (; begin + 2 <= end; begin += 2) two_through_gelu(begin);
-    const float* sums = sums_ + begin * tile_panel;
-    for (std::int64_t row = begin; row < end; ++row, sums += tile_panel) {
-      __builtin_prefetch(next_y_ + next_.pixels[row < next_.rows ? row : 0] * pitch_, 1, 2);
-      if constexpr (behind == Behind::residual)
-        __builtin_prefetch(residual_ + next_.pixels[row < next_.rows ? row : 0] * pitch_ +
-                           next_.column * Format::size);
-      const std::int64_t pixel = block_.pixels[row];
-      if (pixel < 0) continue;
-      __m512 low = _mm512_loadu_ps(sums), high = _mm512_loadu_ps(sums + 16);
-      if constexpr (behind == Behind::residual) {
-        const std::byte* const r = residual_ + pixel * pitch_ + block_.column * Format::size;
-        low = _mm512_add_ps(low, Format::load(r, mask_.low));
-        high = _mm512_add_ps(high, Format::load(r + 16 * Format::size, mask_.high));
-      }
-      if constexpr (behind == Behind::gelu) {
-        __m512 both[2] = {low, high};
-        avx512::gelu(both);
-        low = both[0];
-        high = both[1];
-      } else {
-        low = _mm512_min_ps(most_, _mm512_max_ps(least_, low));  // NaN stays
-        high = _mm512_min_ps(most_, _mm512_max_ps(least_, high));
-      }
-      Format::store(y_ + pixel * pitch_, low, high, mask_);
-    }
+    rows_.each(
+        begin, end,
+        [&](std::int64_t row, std::int64_t pixel, std::int64_t next)
+            __attribute__((always_inline)) { one_row(row, pixel, next); });
   }
 
  private:
+  using Format = Values<dtype>;
+
+  [[gnu::always_inline]] void one_row(std::int64_t row, std::int64_t pixel,
+                                      std::int64_t next) const {
+    const float* const sums = sums_ + row * tile_panel;
+    __m512 low = _mm512_add_ps(bias_[0], _mm512_loadu_ps(sums));
+    __m512 high = _mm512_add_ps(bias_[1], _mm512_loadu_ps(sums + 16));
+    __builtin_prefetch(next_y_ + next * pitch_, 1, 2);
+    if constexpr (behind == Behind::residual) {
+      __builtin_prefetch(next_residual_ + next * pitch_);
+      const std::byte* const r = residual_ + pixel * pitch_;
+      low = _mm512_add_ps(low, Format::load(r, mask_.low));
+      high = _mm512_add_ps(high, Format::load(r + 16 * Format::size, mask_.high));
+    }
+    if constexpr (behind == Behind::gelu) {
+      __m512 both[2] = {low, high};
+      avx512::gelu(both);
+      low = both[0];
+      high = both[1];
+    } else {
+      low = _mm512_min_ps(most_, _mm512_max_ps(least_, low));  // NaN stays
+      high = _mm512_min_ps(most_, _mm512_max_ps(least_, high));
+    }
+    Format::store(y_ + pixel * pitch_, low, high, mask_);
+  }
+
   // Four vectors at once, as each waits for its own results.
   [[gnu::always_inline]] void two_through_gelu(std::int64_t row) const {
     __m512 values[4];
 #pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) values[v] = _mm512_loadu_ps(sums_ + row * tile_panel + 16 * v);
+    for (int v = 0; v < 4; ++v)
+      values[v] = _mm512_add_ps(bias_[v % 2], _mm512_loadu_ps(sums_ + row * tile_panel + 16 * v));
     avx512::gelu(values);
     for (std::int64_t r = row; r < row + 2; ++r)
-      __builtin_prefetch(next_y_ + next_.pixels[r < next_.rows ? r : 0] * pitch_, 1, 2);
+      __builtin_prefetch(next_y_ + rows_.next_pixel(r) * pitch_, 1, 2);
 #pragma GCC unroll 2
     for (int r = 0; r < 2; ++r)
-      if (const std::int64_t pixel = block_.pixels[row + r]; pixel >= 0)
+      if (const std::int64_t pixel = rows_.pixel(row + r); pixel >= 0)
         Format::store(y_ + pixel * pitch_, values[2 * r], values[2 * r + 1], mask_);
   }
 
-  using Format = Values<dtype>;
-
   const float* sums_;
-  const PixelBlock block_, next_;
+  const BlockRows rows_;
   std::byte *y_, *next_y_;
-  const std::byte* residual_;
+  const std::byte *residual_, *next_residual_;
   std::int64_t pitch_;  // bytes from pixel to pixel
   Lanes mask_;
-  __m512 least_, most_;
+  __m512 bias_[2], least_, most_;
 };
 
 template <DType dtype, Behind behind>

@@ -42,9 +42,9 @@ class PixelConvolution {
     std::fill_n(bias, tasks_.weights().padded(), 0.0F);
     if (c_.views.bias) load_bias(c_.views.bias->dtype, call.inputs[bounded_bias], channels, bias);
     const void* const residual = c_.residual ? call.inputs[bounded_residual] : nullptr;
-    tasks_.run({call.inputs[bounded_x], 0, call.packed, bias, memory + tasks_at_},
+    tasks_.run({call.inputs[bounded_x], 0, call.packed, memory + tasks_at_},
                [&](const PixelProduct& product, const PixelParts::Pixels& pixels) {
-                 amx::convolve_pixels({product, static_cast<const std::byte*>(residual),
+                 amx::convolve_pixels({product, bias, static_cast<const std::byte*>(residual),
                                        static_cast<std::byte*>(call.outputs[0]), c_.views.y.dtype,
                                        c_.views.x.dtype == DType::f32, channels, c_.low, c_.high,
                                        c_.gelu});

@@ -20,7 +20,8 @@ Prepared prepare_pixel_convolution(const BoundedConvolution& convolution,
                                    const Finish& finish = {});
 
 struct PixelConvolutionTask {
-  PixelProduct product;  // sums begin with the bias
+  PixelProduct product;
+  const float* bias;  // padded
   const std::byte* residual;
   std::byte* y;
   DType dtype;            // of y

@@ -12,8 +12,44 @@ namespace narrowgauge::cpu::amx {
 
 // Two tiles of pixels, or one, by a panel.
 struct PixelBlock {
-  const std::int32_t* pixels = nullptr;  // of its rows
+  const std::int32_t* pixels = nullptr;  // of its rows, in their order
   std::int64_t rows = 0, column = 0;
+
+  // Whether the pixels are neighbours.
+  [[gnu::always_inline]] bool is_run() const {
+    return rows > 0 && pixels[0] >= 0 && pixels[rows - 1] == pixels[0] + rows - 1;
+  }
+};
+
+// The rows of a block, and those that the next block has in their places. Most blocks are a run of
+// neighbours, whose addresses are one step apart.
+class BlockRows {
+ public:
+  BlockRows(const PixelBlock& block, const PixelBlock& next)
+      : block_(block),
+        next_(next),
+        runs_(block.is_run() && next.is_run() && next.rows >= block.rows) {}
+
+  std::int64_t pixel(std::int64_t row) const { return block_.pixels[row]; }
+  std::int64_t next_pixel(std::int64_t row) const {
+    return next_.pixels[row < next_.rows ? row : 0];
+  }
+  // Calls body(row, its pixel, the next block's pixel) for rows that are pixels.
+  template <class Body>
+  [[gnu::always_inline]] void each(std::int64_t begin, std::int64_t end, const Body& body) const {
+    if (begin >= end) return;
+    if (runs_) {
+      const std::int64_t first = block_.pixels[0], first_of_next = next_.pixels[0];
+      for (std::int64_t row = begin; row < end; ++row) body(row, first + row, first_of_next + row);
+      return;
+    }
+    for (std::int64_t row = begin; row < end; ++row)
+      if (pixel(row) >= 0) body(row, pixel(row), next_pixel(row));
+  }
+
+ private:
+  const PixelBlock block_, next_;
+  bool runs_;
 };
 
 // Fetches lines into L2 before they are needed.
@@ -80,11 +116,23 @@ class PixelLoop {
     std::int64_t panel, first, count;
   };
 
+  // What multiplications fetch meanwhile.
+  struct Fetched {
+    Ahead weights, pixels;
+    [[gnu::always_inline]] void fetch() {
+      weights.fetch();
+      pixels.fetch();
+    }
+  };
+
   void pixel_by_pixel() {
     for (std::int64_t tile = 0; tile < p_.tile_count; tile += 2) {
-      Ahead ahead = next_pixels(tile, p_.panel_count * p_.steps);
-      for (std::int64_t panel = 0; panel < p_.panel_count; ++panel)
-        one_block<Reading::reused>(tile, {panel, 0, p_.steps}, ahead);
+      Fetched ahead{{}, next_pixels(tile, p_.panel_count * p_.steps)};
+      for (std::int64_t panel = 0; panel < p_.panel_count; ++panel) {
+        const Run run{panel, 0, p_.steps};
+        if (tile == 0) ahead.weights = next_weights(run, p_.steps);
+        one_block<Reading::reused>(tile, run, ahead);
+      }
     }
   }
 
@@ -101,15 +149,22 @@ class PixelLoop {
       for (std::int64_t first = 0; first < p_.steps; first += p_.run_steps) {
         const std::int64_t left = p_.steps - first;
         const Run run{panel, first, p_.run_steps < left ? p_.run_steps : left};
-        const bool more = panel + 1 < p_.panel_count || run.count < left;
-        Ahead ahead(weights(run) + run.count * p_.step_bytes, more ? run.count * p_.step_bytes : 0,
-                    pairs * run.count);
+        Fetched ahead{next_weights(run, pairs * run.count), {}};
         const bool stays =
             run.count * p_.step_bytes <= most_run_bytes && pairs * 2 >= least_run_tiles;
-        for (std::int64_t tile = 0; tile < p_.tile_count; tile += 2)
+        for (std::int64_t tile = 0; tile < p_.tile_count; tile += 2) {
+          if (panel == 0 && first == 0) ahead.pixels = next_pixels(tile, run.count);
           stays ? one_block<Reading::streamed>(tile, run, ahead)
                 : one_block<Reading::reused>(tile, run, ahead);
+        }
       }
+  }
+
+  // Those behind a run.
+  Ahead next_weights(const Run& run, std::int64_t steps) const {
+    const bool more = run.panel + 1 < p_.panel_count || run.first + run.count < p_.steps;
+    const std::int64_t bytes = run.count * p_.step_bytes;
+    return {weights(run) + bytes, more ? bytes : 0, steps};
   }
 
   const std::byte* weights(const Run& run) const {
@@ -122,12 +177,12 @@ class PixelLoop {
 
   // Multiplies a block while the previous one is finished.
   template <Reading reading>
-  [[gnu::always_inline]] void one_block(std::int64_t tile, const Run& run, Ahead& ahead) {
+  [[gnu::always_inline]] void one_block(std::int64_t tile, const Run& run, Fetched& ahead) {
     const bool two = tile + 1 < p_.tile_count;
     const PixelBlock block{p_.tiles.pixels + tile * tile_pixels, (two ? 2 : 1) * tile_pixels,
                            (p_.first_panel + run.panel) * tile_panel};
     if (run.first == 0)
-      begin_sums(static_cast<const std::byte*>(p_.begin) + 4 * block.column);
+      zero_sums();
     else
       load_sums(partial(tile));
     Work work(context_, sums_[now_], blocks_[now_], block);
@@ -145,14 +200,6 @@ class PixelLoop {
     store_sums(sums_[now_]);
   }
 
-  // Every row of a tile is the same line of memory.
-  static void begin_sums(const std::byte* line) {
-    _tile_loadd(0, line, 0);
-    _tile_loadd(1, line + 64, 0);
-    _tile_loadd(2, line, 0);
-    _tile_loadd(3, line + 64, 0);
-  }
-
   static void load_sums(const Sum* from) {
     _tile_loadd(0, from, 128);
     _tile_loadd(1, from + 16, 128);
@@ -162,7 +209,7 @@ class PixelLoop {
 
   template <bool two, Reading reading>
   [[gnu::always_inline]] void multiply(const std::byte* const* tiles, const Run& run, Work& work,
-                                       Ahead& ahead) const {
+                                       Fetched& ahead) const {
     const std::byte* const first = tiles[0];
     const std::byte* const second = two ? tiles[1] : first;
     const std::byte* b = weights(run);

@@ -43,7 +43,6 @@ class PixelTasks {
     const void* x;
     std::uint8_t pad;         // a byte of what x is padded with
     const std::byte* packed;  // weights
-    const void* begin;        // as PixelProduct has it
     std::byte* workspace;
   };
   // Calls body(product, pixels) for each task: all parts for a run of panels, then for the next.
@@ -60,9 +59,9 @@ class PixelTasks {
                                              operands.pad, slot + copies_at_, tiles);
       const bool near = is_near(cut_.panels);
       body(PixelProduct{tiles, count, lines_.row_bytes(), parts_.step_at().data(), lines_.steps(),
-                        operands.packed, weights_.step_bytes(), lines_.lower_at(), operands.begin,
-                        first_panel, panels, near, !lines_.is_direct(),
-                        near ? lines_.steps() : run_steps_, slot + partial_at_},
+                        operands.packed, weights_.step_bytes(), lines_.lower_at(), first_panel,
+                        panels, near, !lines_.is_direct(), near ? lines_.steps() : run_steps_,
+                        slot + partial_at_},
            parts_.pixels(part));
     });
   }

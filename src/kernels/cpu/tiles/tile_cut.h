@@ -35,7 +35,6 @@ struct PixelProduct {
   const std::byte* weights;
   std::int64_t step_bytes;  // of weights
   std::int64_t lower_at;    // of f32: from a pixel's upper parts to its lower ones
-  const void* begin;        // with what the sums of each channel begin, padded: i32 or f32
   std::int64_t first_panel, panel_count;
   bool pixel_by_pixel;     // all panels for two tiles, then for the next two
   bool copied;             // tiles do not read x where it lies
