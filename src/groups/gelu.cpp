@@ -141,20 +141,13 @@ bool predicts(const GroupRequest& group, const GeluOperands& at) {
 }
 
 Offer offer_pixels(const GeluOperands& at, const cpu::BoundedConvolution& pixels) {
-  Offer offer;
-  offer.prepare = [at, pixels](Offer& ready) {
-    cpu::Prepared prepared = prepare_pixel_convolution(pixels);
-    describe(ready, prepared);
-    ready.implementation += ", gelu";
-    ready.packing = packing_of(std::move(prepared.packed), {at.a, at.b, at.bias});
-    ready.run = [at, run = std::move(prepared.run)](const KernelCall& call) {
-      const std::array<const void*, 3> inputs{
-          data_at(call.inputs, at.a), data_at(call.inputs, at.b), data_at(call.inputs, at.bias)};
-      void* const y = data_at(call.outputs, at.y);
-      run({inputs.data(), &y, call.workspace, nullptr, call.packed});
-    };
-  };
-  return offer;
+  return offer_prepared(
+      [pixels] {
+        cpu::Prepared prepared = prepare_pixel_convolution(pixels);
+        prepared.implementation += ", gelu";
+        return prepared;
+      },
+      {at.a, at.b, at.bias});
 }
 
 Offer offer_product(const GroupRequest& group, Part part, GeluOperands at) {

@@ -3,7 +3,6 @@
 // and with the quantisation behind it.
 #include "kernels/cpu/normalization/layer_norm.h"
 
-#include <algorithm>
 #include <optional>
 
 #include "groups/residual_rows.h"
@@ -19,18 +18,6 @@ namespace narrowgauge {
 
 namespace {
 
-// Whether bytes are made with one scale, and that and the zero point are constants.
-bool has_known_steps(const Graph& graph, const Node& node) {
-  const DType dtype = node.outputs[0].type.dtype;
-  if (dtype != DType::u8 && dtype != DType::i8) return false;
-  return node.as<QuantizeLinear>().block_size == 0 &&
-         std::all_of(node.inputs.begin() + 1, node.inputs.end(), [&](Value number) {
-           if (number.is_absent()) return true;
-           const Tensor* const known = graph.constant_value(number);
-           return known && known->size() == 1;
-         });
-}
-
 struct LayerNorm {
   static constexpr std::string_view name = "layer norm";
   struct Pattern : GroupPattern {
@@ -42,7 +29,6 @@ struct LayerNorm {
     Part steps = maybe<ToSteps>({shared(0, {norm})});  // the same in the body of a group
     Pattern() {
       where(sum, is_plain_sum);
-      where(bytes, has_known_steps);
       where(widened,
             [](const Graph&, const Node& node) { return node.as<Cast>().to == DType::f32; });
     }

@@ -5,7 +5,9 @@
 
 #include "groups/group.h"
 #include "ir/readers.h"
+#include "ops/quantized/quantize_linear.h"
 #include "passes/fused_group.h"
+#include "passes/strip_members.h"
 
 namespace narrowgauge {
 
@@ -17,8 +19,7 @@ class Former {
       : graph_(graph), target_(target), readers_(graph), groups_(graph) {}
 
   void form(const Group& group) {
-    const PatternScope scope{graph_, readers_,
-                             [&](int node) { return groups_.group_of(node) < 0; }};
+    const PatternScope scope{graph_, readers_, [&](int node) { return may_be_member(node); }};
     for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i)
       if (graph_.node(i).op == &group.pattern->anchor_op() && scope.is_free(i))
         group.pattern->for_each_match(
@@ -28,6 +29,13 @@ class Former {
   Groups finish() { return std::move(groups_); }
 
  private:
+  // A group's body counts steps that are known.
+  bool may_be_member(int index) const {
+    const Node& node = graph_.node(index);
+    return groups_.group_of(index) < 0 &&
+           (!node.is<QuantizeLinear>() || quantizes_in_strips(graph_, node));
+  }
+
   // Makes the nodes a group if that is convex and a kernel takes it.
   bool join(const std::vector<int>& members) {
     const int group = groups_.start(members[0]);

@@ -7,6 +7,7 @@
 
 #include "base/cpu.h"
 #include "kernels/cpu/bytes/quantized_finish_loops.h"
+#include "kernels/cpu/core/bf16_lanes.h"
 #include "kernels/cpu/core/normal_distribution.h"
 
 namespace narrowgauge::cpu {
@@ -68,8 +69,9 @@ struct Eights {
     return {_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)};
   }
   static void store_bf16(std::byte* to, Floats x) {
-    const __m256i both = _mm256_packus_epi32(to_bf16(x.low), to_bf16(x.high));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute4x64_epi64(both, 0xd8));
+    auto* const vectors = reinterpret_cast<__m128i*>(to);
+    _mm_storeu_si128(vectors, narrowed_to_bf16(_mm256_castps_si256(x.low)));
+    _mm_storeu_si128(vectors + 1, narrowed_to_bf16(_mm256_castps_si256(x.high)));
   }
   static void store(float* to, Floats x) {
     _mm256_storeu_ps(to, x.low);
@@ -88,16 +90,6 @@ struct Eights {
   }
 
  private:
-  // Rounded to nearest even, in the lower halves; NaN stays quiet.
-  static __m256i to_bf16(__m256 x) {
-    const __m256i all = _mm256_castps_si256(x), upper = _mm256_srli_epi32(all, 16);
-    const __m256i half =
-        _mm256_add_epi32(_mm256_set1_epi32(0x7fff), _mm256_and_si256(upper, _mm256_set1_epi32(1)));
-    const __m256i nearest = _mm256_srli_epi32(_mm256_add_epi32(all, half), 16);
-    const __m256i quiet = _mm256_or_si256(upper, _mm256_set1_epi32(0x40));
-    const __m256i ordered = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_ORD_Q));
-    return _mm256_blendv_epi8(quiet, nearest, ordered);
-  }
   static __m256i rounded(__m256 x) {
     return _mm256_cvtps_epi32(_mm256_and_ps(x, _mm256_cmp_ps(x, x, _CMP_ORD_Q)));
   }

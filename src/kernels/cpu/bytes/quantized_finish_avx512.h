@@ -7,6 +7,7 @@
 #include <immintrin.h>
 
 #include "kernels/cpu/bytes/quantized_finish_loops.h"
+#include "kernels/cpu/core/bf16_avx512.h"
 #include "kernels/cpu/core/gelu_avx512.h"
 
 namespace narrowgauge::cpu::avx512 {
@@ -39,16 +40,8 @@ struct Sixteens {
     return one[0];
   }
   static void store(float* to, Floats x) { _mm512_storeu_ps(to, x); }
-  // Rounded to nearest even; NaN stays quiet.
   static void store_bf16(std::byte* to, Floats x) {
-    const Ints all = _mm512_castps_si512(x), upper = _mm512_srli_epi32(all, 16);
-    const Ints half = _mm512_add_epi32(_mm512_set1_epi32(0x7fff), _mm512_and_si512(upper, set(1)));
-    const Ints nearest = _mm512_srli_epi32(_mm512_add_epi32(all, half), 16);
-    const Ints quiet = _mm512_or_si512(upper, set(0x40));
-    const __mmask16 ordered = _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q);
-    _mm256_storeu_si256(
-        reinterpret_cast<__m256i*>(to),
-        _mm512_maskz_cvtepi32_epi16(0xffff, _mm512_mask_mov_epi32(quiet, ordered, nearest)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), narrowed_to_bf16(x));
   }
   template <bool is_unsigned>
   static void store_bytes(std::byte* to, Floats x, std::int32_t zero) {

@@ -11,6 +11,15 @@ std::string QuantizedLists::format(DType y) const {
   return concat("lists ", numbers_.low, ' ', numbers_.high, numbers_.gelu ? " gelu " : " ", y, ' ');
 }
 
+std::vector<int> QuantizedLists::inputs() const {
+  std::vector<int> inputs;
+  for (const Int8Numbers& each :
+       {numbers_.x_scale, numbers_.x_zero, numbers_.w_scale, numbers_.w_zero, numbers_.bias,
+        numbers_.residual_scale, numbers_.residual_zero, numbers_.y_scale, numbers_.y_zero})
+    if (each.count > 0) inputs.push_back(each.input);
+  return inputs;
+}
+
 void QuantizedLists::fill(const Call& call, const QuantizedSteps& steps, std::byte* memory,
                           const Stored& stored) const {
   const std::int64_t count = groups_ * padded_;

@@ -19,6 +19,8 @@ class QuantizedLists {
         of_tier_(quantized_finish()) {}
   // What is in the lists beside the inputs that they are made of.
   std::string format(DType y) const;
+  // Those of Call::inputs.
+  std::vector<int> inputs() const;
   std::int64_t bytes() const { return 4 * (4 * groups_ * padded_ + 1); }
 
   struct Stored {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/bytes/quantized_operands.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace narrowgauge::cpu {
@@ -28,11 +30,7 @@ std::string QuantizedOperands::packed_format() const {
 
 std::vector<int> QuantizedOperands::packed_inputs() const {
   std::vector<int> inputs{quantized_w};
-  if (lists_last())
-    for (const Int8Numbers& each :
-         {numbers_.x_scale, numbers_.x_zero, numbers_.w_scale, numbers_.w_zero, numbers_.bias,
-          numbers_.residual_scale, numbers_.residual_zero, numbers_.y_scale, numbers_.y_zero})
-      if (each.count > 0) inputs.push_back(each.input);
+  if (lists_last()) std::ranges::copy(lists_.inputs(), std::back_inserter(inputs));
   return inputs;
 }
 

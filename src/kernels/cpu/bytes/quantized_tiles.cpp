@@ -2,6 +2,7 @@
 #include "kernels/cpu/bytes/quantized_tiles.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "base/cpu.h"
@@ -37,11 +38,7 @@ class QuantizedTileConvolution {
         lists_at_ + (last ? list_bytes_ : 0),
         {quantized_w},
         [self](const void* const* inputs, std::byte* packed) { self->pack(inputs, packed); }};
-    if (last)
-      for (const Int8Numbers& each :
-           {numbers_.x_scale, numbers_.x_zero, numbers_.w_scale, numbers_.bias,
-            numbers_.residual_scale, numbers_.residual_zero, numbers_.y_scale, numbers_.y_zero})
-        if (each.count > 0) prepared.packed.inputs.push_back(each.input);
+    if (last) std::ranges::copy(lists_.inputs(), std::back_inserter(prepared.packed.inputs));
     return prepared;
   }
 

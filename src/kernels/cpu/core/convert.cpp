@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/cpu.h"
+#include "kernels/cpu/core/bf16_lanes.h"
 #include "kernels/cpu/core/convert_rows.h"
 #include "narrowgauge/error.h"
 #include "tensor/format.h"
@@ -24,31 +25,15 @@ constexpr int nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 
 __m256 widen_f16_lanes(__m128i x) { return _mm256_cvtph_ps(x); }
 
-__m256i is_nan(__m256i x) {
-  return _mm256_cmpgt_epi32(_mm256_and_si256(x, _mm256_set1_epi32(0x7fffffff)),
-                            _mm256_set1_epi32(0x7f800000));
-}
-
 __m256 widen_bf16_lanes(__m128i x) {
   const __m256i wide = _mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16);
-  const __m256i quiet = _mm256_and_si256(is_nan(wide), _mm256_set1_epi32(0x00400000));
+  const __m256i quiet = _mm256_and_si256(nan_lanes(wide), _mm256_set1_epi32(0x00400000));
   return _mm256_castsi256_ps(_mm256_or_si256(wide, quiet));
 }
 
 // VCVTPS2PH keeps f16 subnormals under flush-to-zero; f32 subnormals lie below half of the least
 // f16 and become zero either way.
 __m128i narrow_f16_lanes(__m256i x) { return _mm256_cvtps_ph(_mm256_castsi256_ps(x), nearest); }
-
-// Uses integer arithmetic, so that MXCSR does not affect subnormals.
-__m128i narrow_bf16_lanes(__m256i x) {
-  const __m256i high = _mm256_srli_epi32(x, 16);
-  const __m256i half =
-      _mm256_add_epi32(_mm256_and_si256(high, _mm256_set1_epi32(1)), _mm256_set1_epi32(0x7fff));
-  const __m256i rounded = _mm256_srli_epi32(_mm256_add_epi32(x, half), 16);
-  const __m256i quiet = _mm256_or_si256(high, _mm256_set1_epi32(0x40));
-  const __m256i bits = _mm256_blendv_epi8(rounded, quiet, is_nan(x));
-  return _mm_packus_epi32(_mm256_castsi256_si128(bits), _mm256_extracti128_si256(bits, 1));
-}
 
 template <auto lanes_of>
 void widen(const std::uint16_t* in, float* out, std::int64_t count) {
@@ -92,7 +77,7 @@ std::int64_t narrow(const float* in, std::uint16_t* out, std::int64_t count) {
 }
 
 constexpr RowConversions row_conversions{widen<widen_f16_lanes>, widen<widen_bf16_lanes>,
-                                         narrow<narrow_f16_lanes>, narrow<narrow_bf16_lanes>};
+                                         narrow<narrow_f16_lanes>, narrow<narrowed_to_bf16>};
 
 }  // namespace
 }  // namespace avx2

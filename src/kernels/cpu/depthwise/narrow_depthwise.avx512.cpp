@@ -2,6 +2,7 @@
 #include <immintrin.h>
 
 #include "kernels/cpu/core/assembly_avx512.h"
+#include "kernels/cpu/core/bf16_avx512.h"
 #include "kernels/cpu/depthwise/narrow_depthwise_line.h"
 
 namespace narrowgauge::cpu::avx512 {
@@ -25,19 +26,11 @@ struct Channels {
   return {_mm512_loadu_ps(from), _mm512_loadu_ps(from + depthwise_panel / 2)};
 }
 
-// The upper halves are bf16, to nearest even; a NaN is a quiet one.
-[[gnu::always_inline]] inline __m512i rounded(__m512 x) {
-  const __m512i bits = _mm512_castps_si512(x);
-  const __m512i last = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-  const __m512i nearest = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), last);
-  return _mm512_mask_or_epi32(nearest, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), bits,
-                              _mm512_set1_epi32(0x400000));
-}
-
 template <bool has_bf16>
 [[gnu::always_inline]] inline __m512i joined(const Channels& x) {
   if constexpr (!has_bf16)
-    return _mm512_mask_blend_epi16(odd, _mm512_srli_epi32(rounded(x.even), 16), rounded(x.odd));
+    return _mm512_mask_blend_epi16(odd, _mm512_srli_epi32(rounded_to_bf16(x.even), 16),
+                                   rounded_to_bf16(x.odd));
   alignas(64) static constexpr std::uint16_t in_turn[32] = {
       0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
       8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};

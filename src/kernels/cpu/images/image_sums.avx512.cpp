@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "kernels/cpu/core/assembly_avx512.h"
+#include "kernels/cpu/core/bf16_avx512.h"
 
 namespace narrowgauge::cpu::avx512 {
 namespace {
@@ -81,16 +82,6 @@ void byte_panels(const ImageSums& line, std::int64_t panel, std::int32_t* result
   for (; pixel < line.pixels; ++pixel) byte_pixels<panels, 1>(line, panel, pixel, result);
 }
 
-// To nearest even; a NaN is a quiet one.
-[[gnu::always_inline]] inline __m256i as_bf16(__m512 x) {
-  const __m512i bits = _mm512_castps_si512(x);
-  const __m512i last = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-  const __m512i nearest = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), last);
-  const __m512i whole = _mm512_mask_or_epi32(nearest, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), bits,
-                                             _mm512_set1_epi32(0x400000));
-  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(whole, 16));
-}
-
 template <int panels, int pixels>
 void float_pixels(const ImageSums& line, std::int64_t panel, std::int64_t pixel,
                   const NarrowImageResult& result) {
@@ -110,7 +101,7 @@ void float_pixels(const ImageSums& line, std::int64_t panel, std::int64_t pixel,
     for (int at = 0; at < pixels; ++at)
       _mm256_mask_storeu_epi16(
           result.y + ((pixel + at) * result.channels + channel) * 2, mask,
-          as_bf16(_mm512_min_ps(high, _mm512_max_ps(low, sums[i][at]))));  // NaN stays
+          narrowed_to_bf16(_mm512_min_ps(high, _mm512_max_ps(low, sums[i][at]))));  // NaN stays
   }
 }
 

@@ -6,19 +6,11 @@
 #include <bit>
 
 #include "kernels/cpu/core/assembly_avx512.h"
+#include "kernels/cpu/core/bf16_avx512.h"
 #include "kernels/cpu/pairs/pair_lanes_avx512.h"
 
 namespace narrowgauge::cpu::avx512 {
 namespace {
-
-// Rounds to the upper 16 bits; NaN becomes quiet.
-[[gnu::always_inline]] inline __m512i rounded_to_upper(__m512 value) {
-  const __m512i x = _mm512_castps_si512(value);
-  const __m512i odd = _mm512_and_si512(_mm512_maskz_srli_epi32(all, x, 16), _mm512_set1_epi32(1));
-  const __m512i sum = _mm512_add_epi32(x, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
-  const __m512i quiet = _mm512_or_si512(x, _mm512_set1_epi32(0x400000));
-  return _mm512_mask_mov_epi32(sum, _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q), quiet);
-}
 
 // How a format multiplies pairs and narrows two vectors to bf16.
 struct Dfp16 {
@@ -27,8 +19,8 @@ struct Dfp16 {
     alignas(64) static constexpr std::uint16_t upper[32] = {
         1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
         33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
-    return _mm512_permutex2var_epi16(rounded_to_upper(low), _mm512_load_si512(upper),
-                                     rounded_to_upper(high));
+    return _mm512_permutex2var_epi16(rounded_to_bf16(low), _mm512_load_si512(upper),
+                                     rounded_to_bf16(high));
   }
   [[gnu::always_inline]] static void multiply_add(__m512i& sum, __m512i a, __m512i b) {
     add_products_of_int16(sum, a, b);

@@ -87,34 +87,20 @@ struct SplitBlock {
   const std::byte *high, *low;
 };
 template <Reading reading>
-[[gnu::always_inline]] inline void load_a(const std::byte* rows, std::int64_t pitch) {
-  if constexpr (reading == Reading::streamed)
-    _tile_stream_loadd(4, rows, pitch);
-  else
-    _tile_loadd(4, rows, pitch);
-}
-template <Reading reading>
-[[gnu::always_inline]] inline void load_second_a(const std::byte* rows, std::int64_t pitch) {
-  if constexpr (reading == Reading::streamed)
-    _tile_stream_loadd(5, rows, pitch);
-  else
-    _tile_loadd(5, rows, pitch);
-}
-template <Reading reading>
 [[gnu::always_inline]] inline void multiply_split(const SplitBlock& a, std::int64_t pitch,
                                                   const std::byte* b) {
-  load_a<reading>(a.low, pitch);
+  load_first<reading>(a.low, pitch);
   _tile_loadd(6, b, 64);
   _tile_dpbf16ps(0, 4, 6);
   _tile_loadd(7, b + 1024, 64);
   _tile_dpbf16ps(1, 4, 7);
-  load_second_a<reading>(a.low + 16 * pitch, pitch);
+  load_second<reading>(a.low + 16 * pitch, pitch);
   _tile_dpbf16ps(2, 5, 6);
   _tile_dpbf16ps(3, 5, 7);
-  load_a<reading>(a.high, pitch);
+  load_first<reading>(a.high, pitch);
   _tile_dpbf16ps(0, 4, 6);
   _tile_dpbf16ps(1, 4, 7);
-  load_second_a<reading>(a.high + 16 * pitch, pitch);
+  load_second<reading>(a.high + 16 * pitch, pitch);
   _tile_dpbf16ps(2, 5, 6);
   _tile_dpbf16ps(3, 5, 7);
   _tile_loadd(6, b + block_bytes, 64);
