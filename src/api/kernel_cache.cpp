@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "api/fingerprint.h"
 #include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/environment.h"
@@ -20,9 +21,15 @@ using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;  // as it is written
 constexpr int kernel_records_version = 1;
 
-std::string file_name(const std::string& machine) {
+// The tier is part of the text: under NARROWGAUGE_ISA other kernels compute a node.
+std::string version_text() {
+  return concat(cpu_name(), ", ", name(isa()), ", narrowgauge ", NARROWGAUGE_VERSION);
+}
+
+// The same for each build of a version, so that files of earlier builds are replaced.
+std::string file_name() {
   std::string slug;
-  for (const char c : machine)
+  for (const char c : version_text())
     if (std::isalnum(static_cast<unsigned char>(c)) || c == '.')
       slug += c;
     else if (!slug.empty() && slug.back() != '-')
@@ -36,20 +43,17 @@ std::string variable(const char* name) {
 }
 
 // The default path of the cache; "" if there is no folder for it.
-std::string usual_path(const std::string& machine) {
+std::string usual_path() {
   std::filesystem::path folder = variable("XDG_CACHE_HOME");
   if (folder.empty() && !variable("HOME").empty())
     folder = std::filesystem::path(variable("HOME")) / ".cache";
   if (!folder.is_absolute()) return "";
-  return (folder / "narrowgauge" / file_name(machine)).string();
+  return (folder / "narrowgauge" / file_name()).string();
 }
 
 }  // namespace
 
-// The tier is part of the text: under NARROWGAUGE_ISA other kernels compute a node.
-std::string machine_text() {
-  return concat(cpu_name(), ", ", name(isa()), ", narrowgauge ", NARROWGAUGE_VERSION);
-}
+std::string machine_text() { return concat(version_text(), ", kernels ", kernels_fingerprint()); }
 
 KernelRecords read_kernel_records(const std::string& path, const std::string& machine) {
   return parse_kernel_records(read_text_file(path), path, machine);
@@ -142,7 +146,7 @@ KernelMemory* kernel_cache() {
   const std::string wish = environment("KERNEL_CACHE");
   if (wish == "off") return nullptr;
   const std::string machine = machine_text();
-  const std::string path = wish.empty() ? usual_path(machine) : wish;
+  const std::string path = wish.empty() ? usual_path() : wish;
   if (path.empty()) return nullptr;
   static std::mutex mutex;
   static std::map<std::pair<std::string, std::string>, std::unique_ptr<KernelCache>> caches;

@@ -22,7 +22,7 @@ std::string kernel_records_text(const KernelRecords& records, const std::string&
 void write_kernel_records(const std::string& path, const std::string& machine,
                           const KernelRecords& records);
 
-// The CPU, its tier of instructions, and the version of the library.
+// The CPU, its tier of instructions, the version of the library and the fingerprint of its kernels.
 std::string machine_text();
 
 // A file that several processes may share: read once, and written as a whole with what others added

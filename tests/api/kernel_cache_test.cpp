@@ -9,6 +9,7 @@
 
 #include <cstdlib>
 
+#include "api/fingerprint.h"
 #include "api/small_training.h"
 #include "io/files.h"
 #include "narrowgauge/op.h"
@@ -96,6 +97,13 @@ TEST(kernel_cache, a_damaged_file_costs_one_warning_and_is_replaced) {
     EXPECT_NE(warnings.lines[0].find(path), std::string::npos);
     EXPECT_EQ(KernelCache(path, "machine").find("key")->kernel, "tiles") << text;
   }
+}
+
+TEST(kernel_cache, is_for_the_kernels_that_it_was_measured_with) {
+  const std::string fingerprint = kernels_fingerprint();
+  EXPECT_EQ(fingerprint.size(), 12u);
+  EXPECT_EQ(fingerprint.find_first_not_of("0123456789abcdef"), fingerprint.npos) << fingerprint;
+  EXPECT_TRUE(machine_text().ends_with(", kernels " + fingerprint)) << machine_text();
 }
 
 double used_seconds() {

@@ -70,6 +70,28 @@ TEST(bench_inference, refuses_what_is_of_training) {
   refused({"bench", "--model", "mlp", "--batch", "1,2"}, "measured at one size");
   refused({"bench", "--model", "mlp", "--against", "openvino"}, "measured against torch");
   refused({"bench", "net.onnx", "--model", "mlp"}, "are for --inference");
+  refused({"bench", "--model", "mlp", "--peer-file", "openvino=a.onnx"}, "are for --inference");
+}
+
+TEST(bench_inference, refuses_files_of_peers_that_stand_beside_nothing) {
+  const testing_files::TemporaryFolder folder;
+  const std::string one = folder / "one.onnx", two = folder / "two.onnx";
+  testing_files::write_file(one, "");
+  testing_files::write_file(two, "");
+  const auto refused = [](const Words& more, int code, const char* part) {
+    Words words{"--model", "lenet", "--against", "openvino"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Result result = run(inference(words));
+    EXPECT_EQ(result.code, code) << result.err;
+    EXPECT_TRUE(contains(result.err, part)) << result.err;
+    EXPECT_EQ(line_count(result.err), 1) << result.err;
+  };
+  refused({"--peer-file", "net.onnx"}, 2, "expected PEER=FILE, got \"net.onnx\"");
+  refused({"--peer-file", "onnxruntime=" + one}, 2, "\"onnxruntime\" is not one of --against");
+  refused({"--peer-file", "openvino=" + one, "--peer-file", "openvino=" + two}, 2,
+          "two files for openvino");
+  refused({"--peer-file", "openvino=" + one, two}, 2, "stands beside one network, got 2");
+  refused({"--peer-file", "openvino=" + (folder / "absent")}, 4, "absent: is not a file");
 }
 
 // A program that answers as inference_peer.py does: with the answers of narrowgauge itself, or with
@@ -122,6 +144,31 @@ TEST_F(AgainstPeers, a_table_of_eighty_columns_says_what_is_missing) {
   EXPECT_TRUE(contains(result.out, "openvino     f32")) << result.out;
   std::istringstream lines(result.out);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+}
+
+TEST_F(AgainstPeers, a_file_of_its_own_may_answer_otherwise_but_not_in_other_sizes) {
+  const testing_files::TemporaryFolder folder;
+  const std::string other = folder / "other.onnx", sizes = folder / "sizes.onnx";
+  ASSERT_EQ(run({"export", "--model", "mlp", "--image", "1x28x28", "--onnx", other}).code, 0);
+  ASSERT_EQ(run({"export", "--model", "lenet", "--classes", "3", "--onnx", sizes}).code, 0);
+  const Words words{"--precision", "ieee", "--against", "openvino", "--peer-file"};
+  const auto with = [&](const std::string& file, const Words& more) {
+    Words all = words;
+    all.push_back("openvino=" + file);
+    all.insert(all.end(), more.begin(), more.end());
+    return against(all);
+  };
+  const Result result = with(other, {"--json"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  const Json rows = Json::parse(last_line(result.out)).at("rows");
+  EXPECT_GT(rows[1].at("difference"), 1e-3);
+  EXPECT_EQ(rows[0].at("peer"), "openvino f32");
+  EXPECT_EQ(rows[2].at("precision"), "bf16");
+  const Result table = with(other, {});
+  EXPECT_TRUE(contains(table.out, "openvino answers from")) << table.out;
+  const Result refused = with(sizes, {});
+  EXPECT_EQ(refused.code, 7);
+  EXPECT_TRUE(contains(refused.err, "openvino f32: its answers differ")) << refused.err;
 }
 
 TEST_F(AgainstPeers, other_answers_end_with_7_and_a_missing_library_with_2) {

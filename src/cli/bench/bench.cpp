@@ -43,6 +43,9 @@ examples:
   narrowgauge bench --inference detector.onnx --batch 1 --precision ieee,bf16
       latency and throughput of trained networks, by turns with the peers that
       python3 (or $NARROWGAUGE_TORCH_PYTHON) has; ends with 7 where answers differ
+  narrowgauge bench --inference int8.onnx --precision ieee --against openvino
+    --peer-file openvino=nncf.onnx
+      each with its own quantised version of a network
   narrowgauge bench --model resnet20 --against torch
       PyTorch's f32 and bf16 beside ours, by turns; python3, or what
       $NARROWGAUGE_TORCH_PYTHON names, has torch. Ends with 7
@@ -60,8 +63,8 @@ BenchRequest request_of(const BenchFlags& flags) {
   take("--batches", task.batches, flags.steps, most_samples);
   take("--threads", task.threads, flags.threads, most_threads);
   if (flags.seed) task.seed = *flags.seed;
-  require(flags.files.empty() && !flags.known.are_given(),
-          "bench: files of networks, --shape and --value are for --inference");
+  require(flags.files.empty() && !flags.known.are_given() && flags.peer_files.empty(),
+          "bench: files of networks, --shape, --value and --peer-file are for --inference");
   require(flags.against.empty() || flags.against == std::vector<std::string>{"torch"},
           "--against: training is measured against torch; with --inference, against onnxruntime "
           "and openvino");
@@ -191,6 +194,12 @@ NG_COMMAND(bench, 60) {
                  "others on the same work, from python3: torch; with --inference onnxruntime, "
                  "openvino"},
                 flags->against, {"torch", "onnxruntime", "openvino"});
+  add_texts(
+      app,
+      {"--peer-file", "PEER=FILE",
+       "with --inference: the same network as the peer has it, such as one that it quantised; "
+       "its answers are not compared"},
+      flags->peer_files);
   add_switch(app, {"--roofline", "", "time, FLOPs, bytes and bound of each kind of kernel"},
              flags->roofline);
   add_switch(app, {"--kernels", "", "each contraction of a step alone, beside the machine's peak"},

@@ -72,7 +72,8 @@ class Peer : public Contender {
     const TemporaryFolder folder;
     const std::string given = folder.file("inputs.npz"), answered = folder.file("outputs.npz");
     write_npz(given, inputs);
-    process_.write_line(concat("open\t", network.path, '\t', given, '\t', answered));
+    const std::string& path = row_.peer_file.empty() ? network.path : row_.peer_file;
+    process_.write_line(concat("open\t", path, '\t', given, '\t', answered));
     const PythonAnswer answer = process_.read_success<ModelError>();
     row_.load_seconds = answer.number("seconds");
     row_.load_bytes = static_cast<std::int64_t>(answer.number("bytes"));
@@ -105,12 +106,13 @@ std::unique_ptr<Contender> make_peer(InferenceRow& row, PythonProcess& process) 
 Peers::Peers(const InferenceTask& task, int threads) {
   const bool in_bf16 = std::ranges::find(task.precisions, "bf16") != task.precisions.end();
   for (const std::string& name : task.peers) {
-    start(name, "f32", threads);
-    if (in_bf16) start(name, "bf16", threads);
+    start(task, name, "f32", threads);
+    if (in_bf16 || task.peer_files.contains(name)) start(task, name, "bf16", threads);
   }
 }
 
-void Peers::start(const std::string& name, const std::string& precision, int threads) {
+void Peers::start(const InferenceTask& task, const std::string& name, const std::string& precision,
+                  int threads) {
   auto process =
       std::make_unique<PythonProcess>(concat("--against ", name), "inference_peer.py",
                                       std::vector{name, precision, std::to_string(threads)});
@@ -119,7 +121,9 @@ void Peers::start(const std::string& name, const std::string& precision, int thr
   require(!answer.is("missing"), "--against ", name, ": ", error);
   if (error.empty() && precision == "f32")
     versions.push_back(concat(name, ' ', answer.text("version")));
-  entries.push_back({name, precision, error, std::move(process)});
+  const auto own = task.peer_files.find(name);
+  entries.push_back({name, precision, own == task.peer_files.end() ? "" : own->second, error,
+                     std::move(process)});
 }
 
 }  // namespace narrowgauge::cli

@@ -40,14 +40,16 @@ class Peers {
   Peers(const InferenceTask& task, int threads);
 
   struct Entry {
-    std::string name, precision, missing;  // why it does not compute in it; "" if it does
+    std::string name, precision, file;  // file: of its own, or ""
+    std::string missing;                // why it does not compute in the precision; "" if it does
     std::unique_ptr<PythonProcess> process;
   };
   std::vector<Entry> entries;
   std::vector<std::string> versions;  // "onnxruntime 1.32.0"
 
  private:
-  void start(const std::string& name, const std::string& precision, int threads);
+  void start(const InferenceTask& task, const std::string& name, const std::string& precision,
+             int threads);
 };
 
 }  // namespace narrowgauge::cli

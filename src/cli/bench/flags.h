@@ -18,7 +18,7 @@ namespace narrowgauge::cli {
 struct BenchFlags {
   BenchRequest request;
   NetworkFlags network;  // of all models; empty: what is usual for each
-  std::vector<std::string> models, files, against, batches, precisions;
+  std::vector<std::string> models, files, against, peer_files, batches, precisions;
   KnownInputFlags known;
   bool roofline = false, inference = false;
   std::optional<std::int64_t> iterations, steps, seed, threads;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,14 +29,17 @@ struct InferenceTask {
   std::vector<std::int64_t> batches{};  // none: the usual ones, or the one that a file fixes
   std::vector<std::string> precisions{"ieee", "f32", "bf16"};
   std::vector<std::string> peers{};  // "onnxruntime", "openvino"
-  std::int64_t rounds = 7;           // turns of each
-  double seconds = 0.3;              // of a turn, at least one answer
-  int threads = 0;                   // 0: as many as the calling thread uses
+  // Of peers that answer from a file of their own; the task then has one network.
+  std::map<std::string, std::string> peer_files{};
+  std::int64_t rounds = 7;  // turns of each
+  double seconds = 0.3;     // of a turn, at least one answer
+  int threads = 0;          // 0: as many as the calling thread uses
 };
 
 // One network at one batch in one precision, by one program.
 struct InferenceRow {
   std::string model{}, program{}, precision{};  // program: "" is ours
+  std::string peer_file{};                      // of its own; "" where all answer from one
   std::int64_t batch = 1;
   double load_seconds = 0;        // from the file to the first answer
   std::int64_t load_bytes = 0;    // of memory that this added to the process
@@ -63,10 +67,12 @@ using InferenceStatus = std::function<void(const InferenceRow& row, std::int64_t
 InferenceOutcome benchmark_inference(const InferenceTask& task, const InferenceStatus& status,
                                      const std::function<bool()>& stop);
 
-// The fastest peer of the row's network and batch, in its format or else in f32; nullptr: none ran.
+// The fastest peer of the row's network and batch, in its format (any, from a file of its own) or
+// else in f32; nullptr: none ran.
 const InferenceRow* peer_for(const InferenceOutcome& outcome, const InferenceRow& row);
 
-// Throws CheckError where a peer's answers are not ours: then the times mean nothing.
+// Throws CheckError where a peer's answers are not ours: then the times mean nothing. Answers from
+// a file of its own need the same names and sizes only.
 void check_answers(const InferenceOutcome& outcome);
 
 }  // namespace narrowgauge::cli

@@ -72,6 +72,8 @@ std::string inference_remarks(const InferenceTask& task, const InferenceOutcome&
     text +=
         " Ratio: to the fastest peer of the same format, or else of f32, round by round, with "
         "quartiles; above 1 narrowgauge is faster.";
+  for (const auto& [peer, file] : task.peer_files)
+    text += fmt::format(" {} answers from {}, and stands beside any format.", peer, file);
   for (const std::string& version : outcome.versions) text += ' ' + version + '.';
   std::string lines = folded_lines(text, output_width()) + '\n';
   std::vector<std::string> said;

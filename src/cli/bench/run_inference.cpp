@@ -30,6 +30,21 @@ void check_inference_flags(const BenchFlags& flags) {
           "bench: --model or the file of a network is required");
 }
 
+std::map<std::string, std::string> peer_files(const BenchFlags& flags) {
+  std::map<std::string, std::string> files;
+  for (const std::string& text : flags.peer_files) {
+    const auto [peer, file] = parse_assignment(text);
+    require(!peer.empty() && !file.empty(), "--peer-file: expected PEER=FILE, got \"", text, '"');
+    require(std::ranges::find(flags.against, peer) != flags.against.end(), "--peer-file: \"", peer,
+            "\" is not one of --against");
+    require<DataError>(std::filesystem::is_regular_file(file), file, ": is not a file");
+    require(files.emplace(peer, file).second, "--peer-file: two files for ", peer);
+  }
+  require(files.empty() || flags.models.size() + flags.files.size() == 1,
+          "--peer-file: stands beside one network, got ", flags.models.size() + flags.files.size());
+  return files;
+}
+
 // The task without its networks.
 InferenceTask settled_task(const BenchFlags& flags) {
   InferenceTask task;
@@ -38,6 +53,7 @@ InferenceTask settled_task(const BenchFlags& flags) {
   take("--iterations", task.rounds, flags.iterations, most_samples);
   take("--threads", task.threads, flags.threads, most_threads);
   task.peers = flags.against;
+  task.peer_files = peer_files(flags);
   return task;
 }
 
