@@ -16,8 +16,6 @@ cpu::View rows_as_images(const cpu::View& view) {
                          {columns == 0 ? 0 : element_count(view.dims) / columns, columns, 1});
 }
 
-bool is_dense(const cpu::View& view) { return view.strides == dense_strides(view.dims); }
-
 }  // namespace
 
 cpu::BoundedConvolution product_of_pixels(const cpu::MatMulViews& views, int threads) {

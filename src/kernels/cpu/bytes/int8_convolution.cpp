@@ -256,7 +256,7 @@ std::string int8_convolution_reason(const Int8Operands& operands) {
   if (!is_byte(y.dtype) && y.dtype != DType::i32) return concat("result of ", y.dtype);
   for (const View* view : {&a, &b, &y}) {
     if (element_count(view->dims) == 0) return "nothing to compute";
-    if (!same_layout(*view, dense_view(view->dtype, view->dims))) return "an operand with gaps";
+    if (!is_dense(*view)) return "an operand with gaps";
   }
   return {};
 }

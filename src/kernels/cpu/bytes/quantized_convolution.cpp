@@ -22,7 +22,7 @@ struct Moved {
 };
 
 std::optional<View> unless_channels_last(const View& view) {
-  if (same_layout(view, channels_last_view(view.dtype, view.dims))) return {};
+  if (is_channels_last(view)) return {};
   return view;
 }
 

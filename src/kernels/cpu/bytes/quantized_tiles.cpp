@@ -97,9 +97,6 @@ class QuantizedTileConvolution {
 
 std::string quantized_tiles_reason(const QuantizedViews& views, const ConvolutionWindow& window,
                                    const QuantizedNumbers& numbers, Isa isa) {
-  const auto together = [](const View& view) {
-    return same_layout(view, channels_last_view(view.dtype, view.dims));
-  };
   return first_reason(
       [&] { return tile_isa_reason(isa); }, [&] { return quantized_convolution_reason(views); },
       [&] { return unless(views.w.dtype == DType::i8, "weights of u8"); },
@@ -108,8 +105,8 @@ std::string quantized_tiles_reason(const QuantizedViews& views, const Convolutio
       [&] { return unless(window.groups == 1, "groups of channels"); },
       [&] { return unless(views.x.dims.size() <= 4, "three spatial axes"); },
       [&] {
-        return unless(together(views.x) && together(views.y) &&
-                          (!views.residual || together(*views.residual)),
+        return unless(is_channels_last(views.x) && is_channels_last(views.y) &&
+                          (!views.residual || is_channels_last(*views.residual)),
                       "channels that lie apart");
       });
 }

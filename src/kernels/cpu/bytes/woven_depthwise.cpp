@@ -181,10 +181,8 @@ std::string woven_depthwise_reason(const QuantizedViews& views, const Convolutio
         return unless(is_quantized_depthwise(views, window), "channels without their own window");
       },
       [&] {
-        const auto together = [](const View& view) {
-          return same_layout(view, channels_last_view(view.dtype, view.dims));
-        };
-        return unless(together(views.x) && together(views.y), "channels that lie apart");
+        return unless(is_channels_last(views.x) && is_channels_last(views.y),
+                      "channels that lie apart");
       },
       [&] {
         const bool square = w.size() == 4 && w[2] == w[3] && window.dilations == Dims{1, 1};

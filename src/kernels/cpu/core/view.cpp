@@ -40,4 +40,10 @@ bool same_layout(const View& a, const View& b) {
   return true;
 }
 
+bool is_dense(const View& view) { return same_layout(view, dense_view(view.dtype, view.dims)); }
+
+bool is_channels_last(const View& view) {
+  return same_layout(view, channels_last_view(view.dtype, view.dims));
+}
+
 }  // namespace narrowgauge::cpu

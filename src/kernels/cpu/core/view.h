@@ -28,6 +28,9 @@ View slice(const View& view, int axis, std::int64_t size);  // the first `size` 
 // The first `size` along an axis of a dense view, stored densely with its axes in the same order.
 View dense_slice(const View& view, int axis, std::int64_t size);
 bool same_layout(const View& a, const View& b);  // equal dims, and strides where they matter
+// Whether the elements lie as in the view of that name.
+bool is_dense(const View& view);
+bool is_channels_last(const View& view);
 
 inline const void* at_offset(const void* data, DType dtype, std::int64_t elements) {
   return static_cast<const std::byte*>(data) + bytes_for(elements, dtype);

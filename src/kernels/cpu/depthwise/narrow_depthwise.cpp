@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "ir/reason.h"
-#include "kernels/cpu/core/convert.h"
+#include "kernels/cpu/contraction/packed_bounded.h"
 #include "kernels/cpu/core/line_shares.h"
 #include "kernels/cpu/depthwise/narrow_depthwise_line.h"
 
@@ -21,52 +21,37 @@ class NarrowDepthwise {
         y_(c_.views.y.dims),
         threads_(c_.threads > 0 ? c_.threads : thread_count()) {}
 
-  bool packs_ahead() const {
-    const auto lasts = [&](int input) { return std::ranges::count(c_.lasting, input) > 0; };
-    return lasts(bounded_w) && (!c_.views.bias || lasts(bounded_bias));
-  }
-  std::int64_t panel_bytes() const {
+  std::int64_t packed_bytes() const {
     return 4 * ceil_divide(w_[0], depthwise_panel) * narrow_depthwise_panel_floats(w_[2], w_[3]);
   }
-  std::string format() const {
-    std::string text = concat("narrow depthwise ", c_.views.w.dtype);
-    for (std::size_t axis = 0; axis < w_.size(); ++axis)
-      text += concat(' ', w_[axis], '*', c_.views.w.strides[axis]);
-    if (c_.views.bias) text += concat(" with ", c_.views.bias->dtype);
-    return text;
-  }
+  std::int64_t workspace() const { return packs_ahead(c_) ? 0 : packed_bytes(); }
+  std::string format() const { return panel_format("narrow depthwise", c_); }
 
   void pack(const void* const* inputs, std::byte* packed) const {
-    std::fill_n(packed, panel_bytes(), std::byte{0});
+    std::fill_n(packed, packed_bytes(), std::byte{0});
     auto* const panels = reinterpret_cast<float*>(packed);
     const View& w = c_.views.w;
     const std::int64_t floats = narrow_depthwise_panel_floats(w_[2], w_[3]);
     for (std::int64_t channel = 0; channel < w_[0]; ++channel) {
       float* to = panels + channel / depthwise_panel * floats + narrow_depthwise_place(channel);
       if (const auto& bias = c_.views.bias)
-        *to = element(*bias, inputs[bounded_bias], channel * bias->strides[0]);
+        *to = widened_element(*bias, inputs[bounded_bias], channel * bias->strides[0]);
       for (std::int64_t ky = 0; ky < w_[2]; ++ky)
         for (std::int64_t kx = 0; kx < w_[3]; ++kx)
-          *(to += depthwise_panel) = element(
+          *(to += depthwise_panel) = widened_element(
               w, inputs[bounded_w], channel * w.strides[0] + ky * w.strides[2] + kx * w.strides[3]);
     }
   }
 
   void run(const Call& call) const {
-    if (!packs_ahead()) pack(call.inputs, static_cast<std::byte*>(call.workspace));
-    const void* const panels = packs_ahead() ? call.packed : call.workspace;
+    if (!packs_ahead(c_)) pack(call.inputs, static_cast<std::byte*>(call.workspace));
+    const void* const panels = packs_ahead(c_) ? call.packed : call.workspace;
     hand_out_lines(
         y_[0] * y_[2], ceil_divide(w_[0], depthwise_panel), threads_,
         [&](const LineShare& share) { run_line(call, static_cast<const float*>(panels), share); });
   }
 
  private:
-  static float element(const View& view, const void* data, std::int64_t at) {
-    float value = 0;
-    widen_row(view.dtype, at_offset(data, view.dtype, at), &value, 1);
-    return value;
-  }
-
   void run_line(const Call& call, const float* panels, const LineShare& share) const {
     const std::int64_t stride = c_.window.strides[0], pad = c_.window.pads_begin[0];
     const std::int64_t image = share.line / y_[2], first = share.line % y_[2] * stride - pad;
@@ -95,10 +80,6 @@ class NarrowDepthwise {
   int threads_;
 };
 
-bool lies_channels_last(const View& view) {
-  return same_layout(view, channels_last_view(view.dtype, view.dims));
-}
-
 }  // namespace
 
 std::string narrow_depthwise_reason(const BoundedConvolution& convolution, Isa isa) {
@@ -111,42 +92,22 @@ std::string narrow_depthwise_reason(const BoundedConvolution& convolution, Isa i
         const bool each = x.size() == 4 && window.groups == x[1] && y[1] == x[1];
         return unless(each, "channels without a window of their own");
       },
-      [&] {
-        const bool narrow = views.x.dtype == DType::bf16 && views.y.dtype == DType::bf16 &&
-                            (!residual || residual->dtype == DType::bf16);
-        return unless(narrow, concat("images of ", views.x.dtype, " and ", views.y.dtype));
-      },
-      [&] {
-        const auto fits = [](DType dtype) { return dtype == DType::bf16 || dtype == DType::f32; };
-        return unless(views.w.dtype == DType::bf16 && (!views.bias || fits(views.bias->dtype)),
-                      "weights of another dtype");
-      },
+      [&] { return narrow_operands_reason(convolution); },
       [&] {
         const bool known =
             is_depthwise_window(w[3], window.strides[1]) && window.dilations == Dims{1, 1};
         return unless(known, concat("windows of ", w[3], ", strides of ", window.strides[1]));
       },
       [&] {
-        const bool together = lies_channels_last(views.x) && lies_channels_last(views.y) &&
-                              (!residual || lies_channels_last(*residual));
+        const bool together = is_channels_last(views.x) && is_channels_last(views.y) &&
+                              (!residual || is_channels_last(*residual));
         return unless(together, "images are not channels last");
       },
       [&] { return unless(element_count(x) > 0 && element_count(y) > 0, "nothing to compute"); });
 }
 
 Prepared prepare_narrow_depthwise(const BoundedConvolution& convolution) {
-  const auto made = std::make_shared<const NarrowDepthwise>(convolution);
-  Prepared prepared{"depthwise, avx512",
-                    made->packs_ahead() ? 0 : made->panel_bytes(),
-                    [made](const Call& call) { made->run(call); },
-                    {.isa = Isa::avx512}};
-  if (!made->packs_ahead()) return prepared;
-  std::vector<int> inputs{bounded_w};
-  if (convolution.views.bias) inputs.push_back(bounded_bias);
-  prepared.packed = {
-      made->format(), made->panel_bytes(), inputs,
-      [made](const void* const* from, std::byte* packed) { made->pack(from, packed); }};
-  return prepared;
+  return prepare_packed_bounded<NarrowDepthwise>("depthwise, avx512", convolution);
 }
 
 }  // namespace narrowgauge::cpu

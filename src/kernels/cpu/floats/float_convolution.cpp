@@ -217,10 +217,7 @@ std::string float_convolution_reason(const ConvolutionViews& views, const Convol
         return unless(x.strides[1] == 1 || is_float_image(views, window),
                       "channels that do not lie together");
       },
-      [&] {
-        return unless(same_layout(y, channels_last_view(DType::f32, y.dims)),
-                      "a result whose channels do not lie together");
-      },
+      [&] { return unless(is_channels_last(y), "a result whose channels do not lie together"); },
       [&] { return unless(!views.bias || views.bias->strides[0] == 1, "a bias with strides"); },
       [&] {
         return unless(std::find(lasting.begin(), lasting.end(), 1) != lasting.end(),

@@ -14,7 +14,7 @@ FloatWindow::FloatWindow(const View& x, const Dims& w, const Dims& y,
       rows_(element_count(y) / y[1]),
       taps_(element_count(w) / (w[0] * w[1])) {
   const std::size_t spatial = x.dims.size() - 2;
-  is_dense_ = taps_ == 1 && same_layout(x, channels_last_view(x.dtype, x.dims));
+  is_dense_ = taps_ == 1 && is_channels_last(x);
   for (std::size_t i = 0; i < spatial; ++i)
     is_dense_ = is_dense_ && x.dims[i + 2] == y[i + 2] && window.pads_begin[i] == 0;
   std::array<std::int64_t, 3> steps{};  // between taps

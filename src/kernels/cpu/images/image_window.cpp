@@ -16,11 +16,8 @@ std::string image_window_reason(const View& x, const View& y, const ConvolutionW
       [&] {
         return unless(window.dilations == Dims{1, 1}, "dilated");
       },
-      [&] { return unless(same_layout(x, dense_view(x.dtype, x.dims)), "x is not plain"); },
-      [&] {
-        return unless(same_layout(y, channels_last_view(y.dtype, y.dims)),
-                      "y is not channels last");
-      },
+      [&] { return unless(is_dense(x), "x is not plain"); },
+      [&] { return unless(is_channels_last(y), "y is not channels last"); },
       [&] {
         return unless(element_count(x.dims) > 0 && element_count(y.dims) > 0, "nothing to compute");
       });

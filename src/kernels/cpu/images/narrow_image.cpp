@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "ir/reason.h"
+#include "kernels/cpu/contraction/packed_bounded.h"
 #include "kernels/cpu/core/convert.h"
 #include "kernels/cpu/core/work.h"
 #include "kernels/cpu/images/image_sums.h"
@@ -24,21 +25,11 @@ class NarrowImage {
         window_(c_.views.x, c_.views.w, c_.views.y, c_.window),
         threads_(c_.threads > 0 ? c_.threads : thread_count()) {}
 
-  bool packs_ahead() const {
-    const auto lasts = [&](int input) { return std::ranges::count(c_.lasting, input) > 0; };
-    return lasts(bounded_w) && (!c_.views.bias || lasts(bounded_bias));
-  }
   std::int64_t workspace() const { return slots_at() + threads_ * slot_bytes(); }
   std::int64_t packed_bytes() const {
     return 4 * image_panel * panels() * (window_.rows() * window_.width + 1);
   }
-  std::string format() const {
-    std::string text = concat("narrow image ", c_.views.w.dtype);
-    for (std::size_t axis = 0; axis < c_.views.w.dims.size(); ++axis)
-      text += concat(' ', c_.views.w.dims[axis], '*', c_.views.w.strides[axis]);
-    if (c_.views.bias) text += concat(" with ", c_.views.bias->dtype);
-    return text;
-  }
+  std::string format() const { return panel_format("narrow image", c_); }
 
   void pack(const void* const* inputs, std::byte* packed) const {
     std::memset(packed, 0, static_cast<std::size_t>(packed_bytes()));
@@ -48,22 +39,22 @@ class NarrowImage {
     const std::int64_t taps = window_.rows() * window_.width;
     for (std::int64_t output = 0; output < window_.outputs; ++output) {
       if (const auto& bias = c_.views.bias)
-        biases[output] = element(*bias, inputs[bounded_bias], output * bias->strides[0]);
+        biases[output] = widened_element(*bias, inputs[bounded_bias], output * bias->strides[0]);
       for (std::int64_t tap = 0; tap < taps; ++tap) {
         const std::int64_t row = tap / window_.width;
         const std::int64_t at = output * w.strides[0] + row / window_.height * w.strides[1] +
                                 row % window_.height * w.strides[2] +
                                 tap % window_.width * w.strides[3];
         weights[(output / image_panel * taps + tap) * image_panel + output % image_panel] =
-            element(w, inputs[bounded_w], at);
+            widened_element(w, inputs[bounded_w], at);
       }
     }
   }
 
   void run(const Call& call) const {
     auto* const memory = static_cast<std::byte*>(call.workspace);
-    if (!packs_ahead()) pack(call.inputs, memory);
-    const std::byte* const packed = packs_ahead() ? call.packed : memory;
+    if (!packs_ahead(c_)) pack(call.inputs, memory);
+    const std::byte* const packed = packs_ahead(c_) ? call.packed : memory;
     const std::int64_t wanted = threads_ > 1 ? narrow_image_tasks * threads_ : 1;
     const std::int64_t grain = ceil_divide(window_.lines, wanted);
     hand_out(ceil_divide(window_.lines, grain), threads_,
@@ -80,15 +71,9 @@ class NarrowImage {
   std::int64_t weight_floats() const {
     return image_panel * panels() * window_.rows() * window_.width;
   }
-  std::int64_t slots_at() const { return packs_ahead() ? 0 : round_up(packed_bytes(), 64); }
+  std::int64_t slots_at() const { return packs_ahead(c_) ? 0 : round_up(packed_bytes(), 64); }
   std::int64_t row_floats() const { return round_up(window_.row_length(), image_panel); }
   std::int64_t slot_bytes() const { return 4 * window_.rows() * row_floats(); }
-
-  static float element(const View& view, const void* data, std::int64_t at) {
-    float value = 0;
-    widen_row(view.dtype, at_offset(data, view.dtype, at), &value, 1);
-    return value;
-  }
 
   void run_line(const Call& call, const std::byte* packed, std::int64_t line, float* rows) const {
     const DType dtype = c_.views.x.dtype;
@@ -117,36 +102,16 @@ class NarrowImage {
 
 std::string narrow_image_reason(const BoundedConvolution& convolution, Isa isa) {
   const ConvolutionViews& views = convolution.views;
-  return first_reason(
-      [&] { return unless(isa >= Isa::avx512, "needs avx512"); },
-      [&] { return image_window_reason(views.x, views.y, convolution.window); },
-      [&] { return image_taps_reason(views.w); },
-      [&] {
-        const bool narrow = views.x.dtype == DType::bf16 && views.y.dtype == DType::bf16;
-        return unless(narrow, concat("images of ", views.x.dtype, " and ", views.y.dtype));
-      },
-      [&] {
-        const auto fits = [](DType dtype) { return dtype == DType::bf16 || dtype == DType::f32; };
-        return unless(views.w.dtype == DType::bf16 && (!views.bias || fits(views.bias->dtype)),
-                      "weights of another dtype");
-      },
-      [&] { return unless(!convolution.residual, "a residual"); },
-      [&] { return unless(!convolution.gelu, "gelu"); });
+  return first_reason([&] { return unless(isa >= Isa::avx512, "needs avx512"); },
+                      [&] { return image_window_reason(views.x, views.y, convolution.window); },
+                      [&] { return image_taps_reason(views.w); },
+                      [&] { return narrow_operands_reason(convolution); },
+                      [&] { return unless(!convolution.residual, "a residual"); },
+                      [&] { return unless(!convolution.gelu, "gelu"); });
 }
 
 Prepared prepare_narrow_image(const BoundedConvolution& convolution) {
-  const auto made = std::make_shared<const NarrowImage>(convolution);
-  Prepared prepared{"image, avx512",
-                    made->workspace(),
-                    [made](const Call& call) { made->run(call); },
-                    {.isa = Isa::avx512}};
-  if (!made->packs_ahead()) return prepared;
-  std::vector<int> inputs{bounded_w};
-  if (convolution.views.bias) inputs.push_back(bounded_bias);
-  prepared.packed = {
-      made->format(), made->packed_bytes(), inputs,
-      [made](const void* const* from, std::byte* packed) { made->pack(from, packed); }};
-  return prepared;
+  return prepare_packed_bounded<NarrowImage>("image, avx512", convolution);
 }
 
 }  // namespace narrowgauge::cpu

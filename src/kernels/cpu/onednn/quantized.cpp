@@ -242,17 +242,14 @@ class OnednnQuantized {
 }  // namespace
 
 std::string onednn_quantized_reason(const QuantizedViews& views, const QuantizedNumbers& numbers) {
-  const auto together = [](const View& view) {
-    return same_layout(view, channels_last_view(view.dtype, view.dims));
-  };
   return first_reason(
       [&] { return quantized_convolution_reason(views); },
       [&] { return unless(views.w.dtype == DType::i8, "weights of u8"); },
       [&] { return unless(numbers.w_zero.count == 0, "weights with a zero point"); },
       [&] { return unless(views.w_lasts, "weights that may change"); },
       [&] {
-        return unless(together(views.x) && together(views.y) &&
-                          (!views.residual || together(*views.residual)),
+        return unless(is_channels_last(views.x) && is_channels_last(views.y) &&
+                          (!views.residual || is_channels_last(*views.residual)),
                       "channels that lie apart");
       });
 }

@@ -20,8 +20,7 @@ std::string convolution_layout_reason(ConvolutionPass pass, const ConvolutionVie
   if (views.x.strides[1] != 1 || views.y.strides[1] != 1)
     return "channels do not lie next to each other";
   if (pass != ConvolutionPass::weight_gradient) return {};
-  if (!same_layout(views.w, dense_view(views.w.dtype, views.w.dims)))
-    return "the weights do not lie densely";
+  if (!is_dense(views.w)) return "the weights do not lie densely";
   if (views.y.dims[3] > most_row_pixels) return concat("rows of ", views.y.dims[3], " pixels");
   return {};
 }

@@ -59,10 +59,6 @@ class PixelConvolution {
   std::int64_t tasks_at_;
 };
 
-bool lies_together(const View& view) {
-  return same_layout(view, channels_last_view(view.dtype, view.dims));
-}
-
 // Why so few products of f32 stay as IEEE has them; "" if they do not.
 std::string small_reason(const ConvolutionViews& views) {
   const std::int64_t channels = views.w.dims[0], depth = element_count(views.w.dims) / channels;
@@ -103,7 +99,8 @@ std::string pixel_convolution_reason(const BoundedConvolution& convolution, Isa 
       },
       [&] { return dtype == DType::f32 ? small_reason(views) : std::string(); },
       [&] {
-        return unless(lies_together(views.x) && lies_together(views.y), "channels that lie apart");
+        return unless(is_channels_last(views.x) && is_channels_last(views.y),
+                      "channels that lie apart");
       },
       [&] {
         return unless(!residual || same_layout(*residual, views.y),
