@@ -102,8 +102,9 @@ Offer offer_interpreted(const Request& request) {
 
 std::span<const Kernel> Fused::kernels() {
   static const std::vector<Kernel> all = [] {
-    std::vector<Kernel> kernels{{"strips", offer_strips}};
+    std::vector<Kernel> kernels;
     for (const Group& group : group_table()) kernels.push_back({group.name, group.offer});
+    kernels.push_back({"strips", offer_strips});
     kernels.push_back({"finished tiles", offer_finished_tiles});
     kernels.push_back({"finished panels", offer_finished_panels});
     kernels.push_back({"finished", offer_finished_onednn});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/pictures.h"
 
+#include <algorithm>
+
 #include "io/images/formats.h"
 #include "io/images/image.h"
 #include "io/shared_bytes.h"

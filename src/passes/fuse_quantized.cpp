@@ -8,6 +8,7 @@
 #include "ops/quantized/conv_integer.h"
 #include "ops/quantized/matmul_integer.h"
 #include "ops/quantized/quantize_linear.h"
+#include "passes/channel_scales.h"
 #include "passes/expand_quantized.h"
 #include "passes/merge_duplicates.h"
 #include "passes/move_quantization.h"
@@ -51,7 +52,7 @@ Graph fuse_contractions(const Graph& graph) {
 
 Graph fuse_quantized(const Graph& graph) {
   if (std::ranges::none_of(graph.nodes(), is_quantized) || !only_predicts(graph)) return graph;
-  const Graph said = merge_duplicates(expand_quantized(graph));
+  const Graph said = merge_duplicates(absorb_channel_scales(expand_quantized(graph)));
   const Graph moved = remove_dead_code(move_quantization(said));
   return remove_dead_code(fuse_averages(fuse_contractions(moved)));
 }

@@ -11,6 +11,7 @@
 #include "ops/control/interpret.h"
 #include "ops/math/arithmetic.h"
 #include "ops/math/gemm.h"
+#include "ops/math/min_max.h"
 #include "ops/nn/average_pool.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/max_pool.h"
@@ -34,6 +35,17 @@ class Builder {
     const Value s = number(scale), z = graph_.constant(Tensor::scalar(bytes_, zero));
     last_ = graph_.add(QuantizeLinear{}, {x, s, z});
     return graph_.add(DequantizeLinear{}, {last_, s, z});
+  }
+  // Quantised and dequantised with a scale for each channel, of which the last is the largest.
+  Value channel_steps(Value x, double least, double most) {
+    Tensor scales(DType::f32, {graph_.type(x).shape[1].value()});
+    Tensor zeros(bytes_, scales.dims());
+    for (std::int64_t i = 0; i < scales.size(); ++i)
+      scales.set(i, least + (most - least) * static_cast<double>(i) /
+                                static_cast<double>(scales.size() - 1));
+    const Value s = graph_.constant(std::move(scales)), z = graph_.constant(std::move(zeros));
+    last_ = graph_.add(QuantizeLinear{.axis = 1}, {x, s, z});
+    return graph_.add(DequantizeLinear{.axis = 1}, {last_, s, z});
   }
   // Of i8, with a scale for each index of the axis.
   Value weights(const Dims& dims, std::int64_t axis) {
@@ -91,6 +103,27 @@ Graph network(DType activations) {
   return std::move(b.graph());
 }
 
+// As NNCF quantises what depthwise convolutions read; the Clip is at 6.
+Graph separable(DType activations, double most_scale, std::int64_t outputs_of_each = 1) {
+  Builder b(activations);
+  const double zero = activations == DType::u8 ? 110 : -7;
+  const Value x = b.steps(b.input({2, 3, 9, 9}), 0.03, zero);
+  const auto clipped = [&](Value value) {
+    return b.add(Clip{}, {value, b.number(0), b.number(6)});
+  };
+  const Conv same{.pads = {1, 1, 1, 1}};
+  const Value first = b.channel_steps(
+      clipped(b.add(same, {x, b.weights({20, 3, 3, 3}, 0), b.bias(20)})), 0.001, most_scale);
+  Conv each = same;
+  each.group = 20;
+  const Value second = b.channel_steps(
+      b.add(Relu{}, {b.add(each, {first, b.weights({20, 1, 3, 3}, 0), b.bias(20)})}), 0.002, 0.02);
+  const Value third = b.add(each, {second, b.weights({20 * outputs_of_each, 1, 3, 3}, 0)});
+  b.steps(third, 0.02, zero);
+  b.name_steps("third");
+  return std::move(b.graph());
+}
+
 template <class T>
 std::int64_t count_of(const Graph& graph) {
   return std::ranges::count_if(graph.nodes(), [](const Node& node) { return node.is<T>(); });
@@ -103,6 +136,22 @@ double largest_difference(const Tensor& a, const Tensor& b) {
   return largest;
 }
 
+// Runs both on an image; they must be a step apart at most.
+void expect_a_step(const Graph& compiled, const Graph& graph) {
+  Tensor x(DType::f32, {2, 3, 9, 9});
+  std::mt19937 random(5);
+  std::normal_distribution<double> normal;
+  for (std::int64_t i = 0; i < x.size(); ++i) x.set(i, normal(random));
+  const Tensor given[] = {x};
+  const auto expected = interpret(graph, given);
+  const auto made = interpret(compiled, given, {.reference = false});
+  ASSERT_EQ(made.size(), expected.size());
+  for (std::size_t o = 0; o < made.size(); ++o) {
+    ASSERT_EQ(made[o].type(), expected[o].type());
+    EXPECT_LE(largest_difference(made[o], expected[o]), 1) << "output " << o;
+  }
+}
+
 TEST(quantized, networks_run_on_bytes_and_give_what_their_nodes_give) {
   for (const DType activations : {DType::u8, DType::i8}) {
     const Graph graph = network(activations);
@@ -113,18 +162,28 @@ TEST(quantized, networks_run_on_bytes_and_give_what_their_nodes_give) {
     EXPECT_EQ(count_of<Conv>(compiled) + count_of<Gemm>(compiled), 0);
     EXPECT_EQ(count_of<DequantizeLinear>(compiled), 0);
     EXPECT_EQ(count_of<QuantizeLinear>(compiled), 1);  // of the input
-    Tensor x(DType::f32, {2, 3, 9, 9});
-    std::mt19937 random(5);
-    std::normal_distribution<double> normal;
-    for (std::int64_t i = 0; i < x.size(); ++i) x.set(i, normal(random));
-    const Tensor given[] = {x};
-    const auto expected = interpret(graph, given);
-    const auto made = interpret(compiled, given, {.reference = false});
-    ASSERT_EQ(made.size(), 3U);
-    for (std::size_t o = 0; o < made.size(); ++o) {
-      ASSERT_EQ(made[o].type(), expected[o].type());
-      EXPECT_LE(largest_difference(made[o], expected[o]), 1) << "output " << o;
-    }
+    EXPECT_EQ(compiled.outputs().size(), 3U);
+    expect_a_step(compiled, graph);
+  }
+}
+
+TEST(quantized, scales_of_channels_become_part_of_the_weights_around_depthwise_convolutions) {
+  for (const std::int64_t outputs : {1, 2}) {
+    const Graph graph = separable(DType::u8, 0.023, outputs);
+    const Graph compiled = run_pipeline(graph, {.target = Target::machine()});
+    EXPECT_EQ(count_of<QuantizedConv>(compiled), 3) << print(compiled);
+    EXPECT_EQ(count_of<QuantizeLinear>(compiled), 1);  // of the input
+    EXPECT_EQ(count_of<DequantizeLinear>(compiled), 0);
+    expect_a_step(compiled, graph);
+  }
+}
+
+TEST(quantized, scales_of_channels_stay_where_a_bound_is_within_the_steps) {
+  for (const auto& [bytes, most] : {std::pair(DType::u8, 0.025), std::pair(DType::i8, 0.06)}) {
+    const Graph graph = separable(bytes, most);
+    const Graph compiled = run_pipeline(graph, {.target = Target::machine()});
+    EXPECT_EQ(count_of<QuantizedConv>(compiled), 2) << print(compiled);
+    expect_a_step(compiled, graph);
   }
 }
 

@@ -52,6 +52,7 @@ set(emulated
     ops_pixel_convolution
     groups_activate
     groups_bounded
+    groups_byte_sum
     units_own_units
     units_simulated_product)
 # Has intrinsics of its own, and is compiled for every CPU too.
