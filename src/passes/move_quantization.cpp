@@ -6,6 +6,7 @@
 #include "base/enumerate.h"
 #include "ir/readers.h"
 #include "ops/activation/relu.h"
+#include "ops/math/arithmetic.h"
 #include "ops/math/cast.h"
 #include "ops/nn/max_pool.h"
 #include "ops/quantized/quantize_linear.h"
@@ -47,6 +48,7 @@ class Mover {
   bool moved(int i, const Node& node) {
     if (node.is<QuantizeLinear>()) return quantized(i, node);
     if (node.is<Concat>()) return joined(i, node);
+    if (node.is<Gather>() && rows_of_table(i, node)) return true;
     if (moves(node) || is_max_pool(i, node)) return behind(i, node);
     return false;
   }
@@ -95,6 +97,33 @@ class Mover {
     inputs[0] = x->bytes;
     dequantize(i, rebuild_.graph().add(*node.op, node.attributes, inputs, options_beside(node)),
                *x);
+    return true;
+  }
+
+  // Rows of a table that has a scale for each row: the rows and their scales.
+  bool rows_of_table(int i, const Node& node) {
+    int axis = -1;
+    const Values inputs = rebuild_.mapped(node.inputs);
+    const auto table = dequantized(now_, inputs[0], &axis);
+    if (!table || axis != 0 || node.as<Gather>().axis != 0) return false;
+    if (node.outputs[0].type.dtype != DType::f32 || !is_zero(table->zero)) return false;
+    Graph& graph = rebuild_.graph();
+    const Value rows = graph.add(Gather{}, {table->bytes, inputs[1]}, options_beside(node));
+    const Value scales = graph.add(Gather{}, {table->scale, inputs[1]}, options_beside(node));
+    Shape columns = now_.type(scales).shape;
+    columns.resize(now_.type(rows).shape.size(), 1);
+    const Value column = graph.add(ReshapeTo{columns}, {scales}, options_beside(node));
+    const Value wide = graph.add(Cast{.to = DType::f32}, {rows}, options_beside(node));
+    rebuild_.map({i, 0}, graph.add(Mul{}, {wide, column}, options_of(node)));
+    return true;
+  }
+
+  bool is_zero(Value zero) const {
+    if (zero.is_absent()) return true;
+    const Tensor* const known = now_.constant_value(zero);
+    if (!known) return false;
+    for (std::int64_t i = 0; i < known->size(); ++i)
+      if (known->at(i) != 0) return false;
     return true;
   }
 

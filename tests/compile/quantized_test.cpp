@@ -18,6 +18,7 @@
 #include "ops/quantized/quantize_linear.h"
 #include "ops/quantized/quantized_average_pool.h"
 #include "ops/quantized/quantized_conv.h"
+#include "ops/shape/gather.h"
 #include "ops/shape/views.h"
 #include "passes/fuse_quantized.h"
 
@@ -185,6 +186,20 @@ TEST(quantized, scales_of_channels_stay_where_a_bound_is_within_the_steps) {
     EXPECT_EQ(count_of<QuantizedConv>(compiled), 2) << print(compiled);
     expect_a_step(compiled, graph);
   }
+}
+
+TEST(quantized, rows_of_a_table_are_taken_as_bytes) {
+  Builder b(DType::u8);
+  const Value table = b.weights({40, 24}, 0), ids = b.graph().input("ids", {DType::i64, {3, 2}});
+  b.graph().output("rows", b.add(Gather{}, {table, ids}));
+  const Graph compiled = run_pipeline(b.graph(), {.target = Target::machine()});
+  EXPECT_EQ(count_of<DequantizeLinear>(compiled), 0) << print(compiled);
+  Tensor numbers(DType::i64, {3, 2});
+  for (std::int64_t i = 0; i < numbers.size(); ++i) numbers.set(i, static_cast<double>(39 - 5 * i));
+  const Tensor given[] = {numbers};
+  EXPECT_EQ(largest_difference(interpret(compiled, given, {.reference = false})[0],
+                               interpret(b.graph(), given)[0]),
+            0);
 }
 
 TEST(quantized, graphs_whose_states_change_are_left_as_they_are) {
