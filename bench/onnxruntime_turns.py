@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Model files of ONNX, by turns with ONNX Runtime, in IEEE's f32 at the sizes that the files state.
+"""Model files of ONNX, by turns with ONNX Runtime, at the sizes that the files state: in IEEE's f32, or
+with --math f32 in the fastest way of keeping f32's contract.
 
 Each round times calls in ONNX Runtime (all optimizations, as many threads) and then in `narrowgauge
-run --math ieee`; the ratio is of their medians, above 1 where narrowgauge is faster. Inputs are those
-recorded in test_data_set_0 beside a model, else random; sizes that a file leaves open count as 1.
+run`; the ratio is of their medians, above 1 where narrowgauge is faster. The last lines are the
+geometric mean and the least. Inputs are those recorded in test_data_set_0 beside a model, else random;
+sizes that a file leaves open count as 1.
 Needs onnx, onnxruntime and numpy.
 """
 import argparse
@@ -65,9 +67,9 @@ def seconds(call, calls):
     return statistics.median(times)
 
 
-def ours(program, path, arrays, threads, calls):
-    command = [program, "run", path, "--input", arrays, "--quiet", "--json", "--math", "ieee",
-               "--threads", str(threads), "--repeat", str(calls)]
+def ours(flags, path, arrays, calls):
+    command = [flags.program, "run", path, "--input", arrays, "--quiet", "--json", "--math",
+               flags.math, "--threads", str(flags.threads), "--repeat", str(calls)]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return json.loads(text.splitlines()[-1])["median_seconds"]
 
@@ -83,10 +85,12 @@ def main():
     parser.add_argument("--program", default="build/release/narrowgauge")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--math", choices=["ieee", "f32"], default="ieee")
     parser.add_argument("--shape", action="append", default=[], help="NAME=DIMS of an input")
     flags = parser.parse_args()
     sizes = parse_sizes(flags.shape)
     print(f"{'model':24} {'ONNX Runtime':>14} {'narrowgauge':>14} {'ratio':>7}  range")
+    medians = {}
     for path in flags.models:
         inputs = inputs_of(path, sizes)
         session = session_of(path, flags.threads)
@@ -98,13 +102,17 @@ def main():
             rounds = []
             for _ in range(flags.rounds):
                 theirs = seconds(lambda: session.run(None, inputs), calls)
-                rounds.append((theirs, ours(flags.program, path, arrays, flags.threads, calls)))
+                rounds.append((theirs, ours(flags, path, arrays, calls)))
         ratios = [theirs / own for theirs, own in rounds]
         theirs, own = (statistics.median(column) * 1e3 for column in zip(*rounds))
         name = os.path.basename(os.path.dirname(path)) if path.endswith("/model.onnx") else \
             os.path.basename(path).removesuffix(".onnx")
-        print(f"{name:24} {theirs:11.3f} ms {own:11.3f} ms {statistics.median(ratios):7.2f}  "
+        medians[name] = statistics.median(ratios)
+        print(f"{name:24} {theirs:11.3f} ms {own:11.3f} ms {medians[name]:7.2f}  "
               f"{min(ratios):.2f}-{max(ratios):.2f}", flush=True)
+    least = min(medians, key=medians.get)
+    print(f"geometric mean {statistics.geometric_mean(medians.values()):.2f}")
+    print(f"least          {medians[least]:.2f}, {least}")
 
 
 if __name__ == "__main__":
