@@ -20,6 +20,7 @@ class Int8Conversion {
   // Both must outlive it. Learns the ranges of values that may be bytes, from the samples or the
   // files that the options name, and keeps them in the file for that.
   Int8Conversion(const Graph& f32, const ConvertOptions& options);
+  Int8Conversion(const Graph& f32, ConvertOptions&& options) = delete;
 
   std::int64_t samples() const { return calibration_.samples(); }  // that ranges are from
   const std::vector<int>& candidates() const { return candidates_; }

@@ -142,8 +142,9 @@ TEST(Engine, contractions_are_timed_with_what_is_computed_for_them_alone) {
   Model model("small", small_network());
   const Graph graph = frozen_graph(model);
   const Tensor images = some_images(1);
+  const ConvertOptions options = int8_options();
   for (const bool narrow : {false, true}) {
-    const Graph engine = narrow ? Int8Conversion(graph, int8_options()).with_all() : graph;
+    const Graph engine = narrow ? Int8Conversion(graph, options).with_all() : graph;
     FrozenNetwork network(engine, /*deterministic=*/true);
     const auto executor = network.executor_for(std::span(&images, 1));
     const ContractionTimes times =
@@ -191,7 +192,8 @@ TEST(Engine, what_is_not_on_bytes_may_be_in_bf16) {
   const testing_files::TemporaryFolder folder;
   Model model("small", small_network());
   const Graph f32 = frozen_graph(model);
-  const Int8Conversion conversion(f32, int8_options());
+  const ConvertOptions options = int8_options();
+  const Int8Conversion conversion(f32, options);
   const std::vector<int> all = conversion.candidates();
   EngineForm form{EnginePrecision::int8, conversion.with_bytes_in({all[0], all[2]}), {}, {}};
   for (const int node : all)
