@@ -3,7 +3,7 @@
 function(ng_isa_flags)
   # GCC 12 takes the undefined lanes inside its own intrinsics for a mistake of ours.
   set(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -Wno-maybe-uninitialized -Wno-uninitialized)
-  set(amx -mavx512bf16 -mamx-tile -mamx-bf16 -mamx-int8 -mtune=sapphirerapids)
+  set(amx -mavx512bf16 -mavx512vbmi -mamx-tile -mamx-bf16 -mamx-int8 -mtune=sapphirerapids)
   foreach(source IN LISTS ARGN)
     if(source MATCHES "\\.avx512\\.(h|cpp)")
       set_source_files_properties(

@@ -65,7 +65,8 @@ Isa detect() {
   constexpr unsigned avx512_bf16 = 1U << 5;  // of leaf 7, subleaf 1
   if (!all_of(cpuid(7, 1).eax, avx512_bf16)) return Isa::vnni;
   constexpr unsigned amx = bit_AMX_TILE | bit_AMX_BF16 | bit_AMX_INT8;
-  const bool tiles = all_of(extended.edx, amx) && all_of(state, tile_state) && tiles_granted();
+  const bool tiles = all_of(extended.edx, amx) && all_of(extended.ecx, bit_AVX512VBMI) &&
+                     all_of(state, tile_state) && tiles_granted();
   if (tiles) return Isa::amx;
   return is_amd() ? Isa::bf16 : Isa::vnni;
 }

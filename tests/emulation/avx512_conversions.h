@@ -24,6 +24,9 @@ NG_INTRINSIC __m512 _mm512_castps256_ps512(__m256 x) {
 NG_INTRINSIC __m512i _mm512_castsi256_si512(__m256i x) {
   return emulation::joined<__m512i>(x, _mm256_set1_epi32(0x7fa5a5a5));
 }
+NG_INTRINSIC __m512i _mm512_zextsi256_si512(__m256i x) {
+  return emulation::joined<__m512i>(x, _mm256_setzero_si256());
+}
 NG_INTRINSIC __m512i _mm512_zextsi128_si512(__m128i x) {
   return emulation::joined<__m512i>(_mm256_zextsi128_si256(x), _mm256_setzero_si256());
 }

@@ -54,6 +54,7 @@ NG_PERMUTE(ps, __m512, F32, U32)
 NG_PERMUTE(pd, __m512d, F64, U64)
 NG_PERMUTE(epi64, __m512i, U64, U64)
 NG_PERMUTE(epi16, __m512i, U16, U16)
+NG_PERMUTE(epi8, __m512i, U8, U8)
 #undef NG_PERMUTE
 
 #define NG_PERMUTE_ONE(kind, Lanes, Mask)                                                     \
@@ -115,6 +116,19 @@ NG_INTRINSIC __m512i _mm512_shuffle_i32x4(__m512i a, __m512i b, int order) {
 }
 NG_INTRINSIC __m512i _mm512_maskz_shuffle_i32x4(__mmask16 mask, __m512i a, __m512i b, int order) {
   return _mm512_maskz_mov_epi32(mask, _mm512_shuffle_i32x4(a, b, order));
+}
+// Bytes of the same 128 bits; an index with its highest bit gives zero.
+NG_INTRINSIC __m512i _mm512_mask_shuffle_epi8(__m512i otherwise, __mmask64 mask, __m512i x,
+                                              __m512i index) {
+  const auto bytes = emulation::as<emulation::U8>(x), from = emulation::as<emulation::U8>(index);
+  const auto moved = emulation::made<emulation::U8>([&](int i) {
+    return static_cast<std::uint8_t>(from[i] & 0x80 ? 0 : bytes[i / 16 * 16 + (from[i] & 15)]);
+  });
+  return emulation::as<__m512i>(
+      emulation::chosen(mask, moved, emulation::as<emulation::U8>(otherwise)));
+}
+NG_INTRINSIC __m512i _mm512_maskz_broadcast_i32x4(__mmask16 mask, __m128i x) {
+  return _mm512_maskz_mov_epi32(mask, emulation::made<__m512i>([&](int i) { return x[i % 2]; }));
 }
 NG_INTRINSIC __m512i _mm512_maskz_broadcastd_epi32(__mmask16 mask, __m128i x) {
   return _mm512_maskz_mov_epi32(mask, _mm512_set1_epi32(_mm_cvtsi128_si32(x)));

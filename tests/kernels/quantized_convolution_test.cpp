@@ -259,6 +259,9 @@ const std::vector<ConvolutionCase>& larger_cases() {
       {"many panels", 1, 1040, 320, {5, 5}, {1, 1}},
       {"panels in several runs", 1, 1700, 640, {9, 5}, {1, 1}},
       {"lines in pairs", 5, 64, 80, {7, 7}, {3, 3}, {}, {}, {1, 1}, {1, 1}, 1, true},
+      {"three lines woven, stride 2", 3, 3, 66, {37, 31}, {7, 7}, {2, 2}, {}, {3, 3}, {3, 2}},
+      {"two lines woven", 2, 4, 40, {9, 150}, {4, 6}, {1, 3}, {}, {2, 1}, {0, 4}, 1, true},
+      {"four lines woven", 2, 1, 33, {20, 23}, {4, 5}, {3, 1}, {}, {1, 2}, {2, 1}},
       {"lines of whole fours, stride 2", 2, 36, 48, {11, 39}, {1, 2}, {2, 2}},
   };
   return cases;

@@ -5,10 +5,10 @@ namespace narrowgauge::cpu::avx512 {
 namespace {
 
 // Copies, as stores of bytes might change what references refer to.
-template <DType y, QuantizedResidual residual, bool saturates>
+template <DType y, QuantizedBehind behind, bool saturates>
 void finish_pairs(const QuantizedFinish finish, const QuantizedPlace place) {
-  using Pair = QuantizedPair<y, residual, saturates>;
-  const bool plain = !finish.zeros && !finish.offsets;
+  using Pair = QuantizedPair<y, behind, saturates>;
+  const bool plain = !finish.zeros && !finish.starts;
   std::int64_t at = 0;
   for (; at + Pair::columns <= place.columns; at += Pair::columns) {
     const Pair pair(finish, place.column + at);
@@ -27,16 +27,16 @@ void finish_pairs(const QuantizedFinish finish, const QuantizedPlace place) {
       element += place.pitch;
     }
   }
-  if (at < place.columns) finish_panels<Sixteens, y, residual>(finish, place, at);
+  if (at < place.columns) finish_panels<Sixteens, y, behind>(finish, place, at);
 }
 
 }  // namespace
 
 void finish_quantized(const QuantizedFinish& finish, const QuantizedPlace& place) {
-  with_quantized_types(finish, place, [&]<DType y, QuantizedResidual residual>() {
-    if constexpr (may_saturate<y, residual>)
-      if (finish.saturates) return finish_pairs<y, residual, true>(finish, place);
-    finish_pairs<y, residual, false>(finish, place);
+  with_quantized_types(finish, place, [&]<DType y, QuantizedBehind behind>() {
+    if constexpr (may_saturate<y, behind>)
+      if (finish.saturates) return finish_pairs<y, behind, true>(finish, place);
+    finish_pairs<y, behind, false>(finish, place);
   });
 }
 

@@ -32,16 +32,23 @@ struct Eights {
     return {_mm256_loadu_si256(vectors), _mm256_loadu_si256(vectors + 1)};
   }
   template <bool is_unsigned>
-  static Floats bytes(const std::byte* from) {
+  static Floats byte_zero(float zero) {
+    return set(zero);
+  }
+  template <bool is_unsigned>
+  static Floats bytes_less(const std::byte* from, Floats zero) {
     const __m128i all = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
     const __m128i behind = _mm_unpackhi_epi64(all, all);
     if constexpr (is_unsigned)
-      return numbers({_mm256_cvtepu8_epi32(all), _mm256_cvtepu8_epi32(behind)});
-    return numbers({_mm256_cvtepi8_epi32(all), _mm256_cvtepi8_epi32(behind)});
+      return sub(numbers({_mm256_cvtepu8_epi32(all), _mm256_cvtepu8_epi32(behind)}), zero);
+    return sub(numbers({_mm256_cvtepi8_epi32(all), _mm256_cvtepi8_epi32(behind)}), zero);
   }
   static Floats numbers(Ints x) { return {_mm256_cvtepi32_ps(x.low), _mm256_cvtepi32_ps(x.high)}; }
   static Ints sub(Ints a, Ints b) {
     return {_mm256_sub_epi32(a.low, b.low), _mm256_sub_epi32(a.high, b.high)};
+  }
+  static Ints add(Ints a, Ints b) {
+    return {_mm256_add_epi32(a.low, b.low), _mm256_add_epi32(a.high, b.high)};
   }
   static Ints mul(Ints a, Ints b) {
     return {_mm256_mullo_epi32(a.low, b.low), _mm256_mullo_epi32(a.high, b.high)};
@@ -96,8 +103,8 @@ struct Eights {
 };
 
 void finish_eights(const QuantizedFinish& finish, const QuantizedPlace& place) {
-  with_quantized_types(finish, place, [&]<DType y, QuantizedResidual residual>() {
-    finish_panels<Eights, y, residual>(finish, place);
+  with_quantized_types(finish, place, [&]<DType y, QuantizedBehind behind>() {
+    finish_panels<Eights, y, behind>(finish, place);
   });
 }
 

@@ -18,16 +18,16 @@ struct QuantizedPlace;
 using FinishSums = void (*)(const QuantizedFinish& finish, const QuantizedPlace& place);
 
 // In steps of y, for each column:
-//   y = bound((sum - zeros row_sum - offsets) factors + biases + (r - r_zero) r_factor)
+//   y = bound((starts + sum - zeros row_sum) factors + biases + (r - r_zero) r_factor)
 // with fused multiply-adds; or, with gelu_factor not 0 and without a residual, for bytes,
-//   y = bound(gelu((sum - zeros row_sum - offsets) factors + biases) gelu_factor)
+//   y = bound(gelu((starts + sum - zeros row_sum) factors + biases) gelu_factor)
 // Then bytes are rounded to nearest even, moved by y_zero and saturated, and NaN gives y_zero. bf16
 // has no residual. Lists are padded to whole panels.
 struct QuantizedFinish {
   FinishSums of_tier;
   const float *factors, *biases;
-  const std::int32_t* zeros;    // null: all 0
-  const std::int32_t* offsets;  // null: all 0
+  const std::int32_t* zeros;   // null: all 0
+  const std::int32_t* starts;  // null: all 0
   DType residual = DType::f32;
   float residual_factor, residual_zero;
   float gelu_factor;

@@ -20,14 +20,25 @@ struct Sixteens {
   static Ints set(std::int32_t x) { return _mm512_set1_epi32(x); }
   static Floats load(const float* from) { return _mm512_loadu_ps(from); }
   static Ints load(const std::int32_t* from) { return _mm512_loadu_si512(from); }
+  // Bytes without sign become floats as the last bits of 2^23, from which they are exact.
   template <bool is_unsigned>
-  static Floats bytes(const std::byte* from) {
+  static Floats byte_zero(float zero) {
+    return set(is_unsigned ? 0x1p23F + zero : zero);
+  }
+  template <bool is_unsigned>
+  static Floats bytes_less(const std::byte* from, Floats zero) {
     const __m128i sixteen = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-    return numbers(is_unsigned ? _mm512_maskz_cvtepu8_epi32(0xffff, sixteen)
-                               : _mm512_maskz_cvtepi8_epi32(0xffff, sixteen));
+    if constexpr (!is_unsigned)
+      return _mm512_sub_ps(numbers(_mm512_maskz_cvtepi8_epi32(0xffff, sixteen)), zero);
+    const Ints lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const Ints moved =
+        _mm512_mask_shuffle_epi8(_mm512_castps_si512(set(0x1p23F)), 0x1111111111111111,
+                                 _mm512_maskz_broadcast_i32x4(0xffff, sixteen), lanes);
+    return _mm512_sub_ps(_mm512_castsi512_ps(moved), zero);
   }
   static Floats numbers(Ints x) { return _mm512_maskz_cvtepi32_ps(0xffff, x); }
   static Ints sub(Ints a, Ints b) { return _mm512_sub_epi32(a, b); }
+  static Ints add(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
   static Ints mul(Ints a, Ints b) { return _mm512_mullo_epi32(a, b); }
   static Floats sub(Floats a, Floats b) { return _mm512_sub_ps(a, b); }
   static Floats fma(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
@@ -56,65 +67,97 @@ struct Sixteens {
   }
 };
 
-// Stores two sixteens as bytes that lie together. `plain`: none is NaN.
+// Two sixteens of a row.
+struct SteppedRow {
+  __m512 low, high;
+};
+
+// Stores a row, or two, as bytes that lie together. `plain`: none is NaN.
 template <bool is_unsigned, bool plain>
-[[gnu::always_inline]] inline void store_bytes(std::byte* to, __m512 low, __m512 high,
-                                               __m512i zero) {
-  const auto whole = [](__m512 x) {
+class ByteRows {
+ public:
+  explicit ByteRows(std::int32_t zero) : zero_(_mm512_set1_epi16(static_cast<short>(zero))) {}
+
+  [[gnu::always_inline]] void store(const SteppedRow& row, std::byte* to) const {
+    const __m512i words = moved(row);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                        _mm512_castsi512_si256(in_order(words, words)));
+  }
+  [[gnu::always_inline]] void store(const SteppedRow& first, const SteppedRow& second,
+                                    std::byte* to, std::int64_t pitch) const {
+    const __m512i both = in_order(moved(first), moved(second));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(both));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + pitch),
+                        _mm512_maskz_extracti64x4_epi64(0xff, both, 1));
+  }
+
+ private:
+  static __m512i whole(__m512 x) {
     return _mm512_maskz_cvtps_epi32(
         plain ? __mmask16{0xffff} : _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), x);
-  };
-  const __m512i moved = _mm512_adds_epi16(_mm512_packs_epi32(whole(low), whole(high)), zero);
-  const __m512i bytes =
-      is_unsigned ? _mm512_packus_epi16(moved, moved) : _mm512_packs_epi16(moved, moved);
+  }
+  [[gnu::always_inline]] __m512i moved(const SteppedRow& row) const {
+    return _mm512_adds_epi16(_mm512_packs_epi32(whole(row.low), whole(row.high)), zero_);
+  }
   // Packing goes by lanes of 16 bytes.
-  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 0, 4, 8, 12, 1, 5, 9, 13);
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
-                      _mm512_castsi512_si256(_mm512_permutexvar_epi32(order, bytes)));
-}
+  [[gnu::always_inline]] static __m512i in_order(__m512i first, __m512i second) {
+    const __m512i bytes =
+        is_unsigned ? _mm512_packus_epi16(first, second) : _mm512_packs_epi16(first, second);
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    return _mm512_permutexvar_epi32(order, bytes);
+  }
+
+  __m512i zero_;
+};
 
 // Two panels whose results lie together. `saturates`: as in QuantizedFinish.
-template <DType y, QuantizedResidual residual, bool saturates>
+template <DType y, QuantizedBehind behind, bool saturates>
 class QuantizedPair {
  public:
-  using Numbers = QuantizedColumnNumbers<Sixteens, y, residual>;
+  using Numbers = QuantizedColumnNumbers<Sixteens, y, behind>;
   static constexpr std::int64_t columns = 2 * quantized_panel;
 
   QuantizedPair(const QuantizedFinish& finish, std::int64_t column)
-      : low_(finish, column),
-        high_(finish, column + quantized_panel),
-        zero_(_mm512_set1_epi16(static_cast<short>(finish.y_zero))) {}
+      : low_(finish, column), high_(finish, column + quantized_panel), bytes_(finish.y_zero) {}
 
   // In steps of y: what becomes of a row's sums less their zero points, with the residuals at r.
-  [[gnu::always_inline]] void steps(__m512i low, __m512i high, const std::byte* r,
-                                    __m512 (&both)[2]) const {
-    if constexpr (residual == QuantizedResidual::gelu) {
-      both[0] = low_.scaled(low);
-      both[1] = high_.scaled(high);
+  [[gnu::always_inline]] SteppedRow steps(__m512i low, __m512i high, const std::byte* r) const {
+    if constexpr (behind == QuantizedBehind::gelu) {
+      __m512 both[2] = {low_.scaled(low), high_.scaled(high)};
       gelu(both);
-      both[0] = low_.template after_gelu<saturates>(both[0]);
-      both[1] = high_.template after_gelu<saturates>(both[1]);
+      return {low_.template after_gelu<saturates>(both[0]),
+              high_.template after_gelu<saturates>(both[1])};
     } else {
       const std::byte* const beside =
           Numbers::has_residual ? r + quantized_panel * Numbers::r_size : nullptr;
-      both[0] = steps_of(low_, low, r);
-      both[1] = steps_of(high_, high, beside);
+      return {steps_of(low_, low, r), steps_of(high_, high, beside)};
     }
   }
-  // Stores them.
+  // Stores a row of them.
+  [[gnu::always_inline]] void store(const SteppedRow& row, std::byte* to) const {
+    if constexpr (y == DType::bf16) {
+      Sixteens::store_bf16(to, row.low);
+      Sixteens::store_bf16(to + 2 * quantized_panel, row.high);
+    } else if constexpr (y == DType::f32) {
+      Sixteens::store(reinterpret_cast<float*>(to), row.low);
+      Sixteens::store(reinterpret_cast<float*>(to) + quantized_panel, row.high);
+    } else {
+      bytes_.store(row, to);
+    }
+  }
+  // Two rows `pitch` elements of y apart.
+  [[gnu::always_inline]] void store(const SteppedRow& first, const SteppedRow& second,
+                                    std::byte* to, std::int64_t pitch) const {
+    if constexpr (y == DType::u8 || y == DType::i8) {
+      bytes_.store(first, second, to, pitch);
+    } else {
+      store(first, to);
+      store(second, to + pitch * Numbers::y_size);
+    }
+  }
   [[gnu::always_inline]] void finish(__m512i low, __m512i high, const std::byte* r,
                                      std::byte* to) const {
-    __m512 both[2];
-    steps(low, high, r, both);
-    if constexpr (y == DType::bf16) {
-      Sixteens::store_bf16(to, both[0]);
-      Sixteens::store_bf16(to + 2 * quantized_panel, both[1]);
-    } else if constexpr (y == DType::f32) {
-      Sixteens::store(reinterpret_cast<float*>(to), both[0]);
-      Sixteens::store(reinterpret_cast<float*>(to) + quantized_panel, both[1]);
-    } else {
-      store_bytes<y == DType::u8, saturates>(to, both[0], both[1], zero_);
-    }
+    store(steps(low, high, r), to);
   }
 
  private:
@@ -124,7 +167,7 @@ class QuantizedPair {
   }
 
   Numbers low_, high_;
-  __m512i zero_;
+  ByteRows<y == DType::u8, saturates> bytes_;
 };
 
 }  // namespace narrowgauge::cpu::avx512

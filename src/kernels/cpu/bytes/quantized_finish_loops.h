@@ -10,23 +10,23 @@
 
 namespace narrowgauge::cpu {
 
-// What joins the scaled sums: values of a residual, or what gelu makes of them.
-enum class QuantizedResidual : std::uint8_t { none, f32, u8, i8, gelu };
+// What stands behind the scaled sums: a residual of a format, or gelu.
+enum class QuantizedBehind : std::uint8_t { none, f32, u8, i8, gelu };
 
 // Whether saturation_bounds() may be true.
-template <DType y, QuantizedResidual residual>
-inline constexpr bool may_saturate = y != DType::f32&& residual != QuantizedResidual::f32;
+template <DType y, QuantizedBehind behind>
+inline constexpr bool may_saturate = y != DType::f32&& behind != QuantizedBehind::f32;
 
 // What a panel's columns need, and the formula of quantized_finish.h.
-template <class Vectors, DType y_dtype, QuantizedResidual residual>
+template <class Vectors, DType y_dtype, QuantizedBehind behind>
 class QuantizedColumnNumbers {
  public:
   using Floats = typename Vectors::Floats;
   using Ints = typename Vectors::Ints;
   static constexpr std::int64_t y_size = y_dtype == DType::f32 ? 4 : y_dtype == DType::bf16 ? 2 : 1;
   static constexpr bool has_residual =
-      residual != QuantizedResidual::none && residual != QuantizedResidual::gelu;
-  static constexpr std::int64_t r_size = residual == QuantizedResidual::f32 ? 4 : 1;
+      behind != QuantizedBehind::none && behind != QuantizedBehind::gelu;
+  static constexpr std::int64_t r_size = behind == QuantizedBehind::f32 ? 4 : 1;
 
   QuantizedColumnNumbers(const QuantizedFinish& finish, std::int64_t column)
       : factors_(Vectors::load(finish.factors + column)),
@@ -34,7 +34,10 @@ class QuantizedColumnNumbers {
         low_(Vectors::set(finish.low)),
         high_(Vectors::set(finish.high)),
         r_factor_(Vectors::set(finish.residual_factor)),
-        r_zero_(Vectors::set(finish.residual_zero)),
+        r_zero_(
+            behind == QuantizedBehind::f32
+                ? Vectors::set(finish.residual_zero)
+                : Vectors::template byte_zero<behind == QuantizedBehind::u8>(finish.residual_zero)),
         gelu_factor_(Vectors::set(finish.gelu_factor)),
         y_zero_(finish.y_zero) {}
 
@@ -44,12 +47,12 @@ class QuantizedColumnNumbers {
   }
   [[gnu::always_inline]] Floats unbounded(Ints sums, const std::byte* r) const {
     const Floats y = scaled(sums);
-    if constexpr (residual == QuantizedResidual::none)
+    if constexpr (behind == QuantizedBehind::none)
       return y;
-    else if constexpr (residual == QuantizedResidual::gelu)
+    else if constexpr (behind == QuantizedBehind::gelu)
       return Vectors::mul(Vectors::gelu(y), gelu_factor_);
     else
-      return Vectors::fma(Vectors::sub(residuals(r), r_zero_), r_factor_, y);
+      return Vectors::fma(residuals(r), r_factor_, y);
   }
   [[gnu::always_inline]] Floats scaled(Ints sums) const {
     return Vectors::fma(Vectors::numbers(sums), factors_, biases_);
@@ -71,11 +74,12 @@ class QuantizedColumnNumbers {
   }
 
  private:
-  [[gnu::always_inline]] static Floats residuals(const std::byte* from) {
-    if constexpr (residual == QuantizedResidual::f32)
-      return Vectors::load(reinterpret_cast<const float*>(from));
+  // Less their zero point.
+  [[gnu::always_inline]] Floats residuals(const std::byte* from) const {
+    if constexpr (behind == QuantizedBehind::f32)
+      return Vectors::sub(Vectors::load(reinterpret_cast<const float*>(from)), r_zero_);
     else
-      return Vectors::template bytes<residual == QuantizedResidual::u8>(from);
+      return Vectors::template bytes_less<behind == QuantizedBehind::u8>(from, r_zero_);
   }
 
   Floats factors_, biases_, low_, high_, r_factor_, r_zero_, gelu_factor_;
@@ -93,10 +97,10 @@ template <class Vectors>
   if (finish.zeros)
     sums = Vectors::sub(sums, Vectors::mul(Vectors::set(place.row_sums[row]),
                                            Vectors::load(finish.zeros + column)));
-  return finish.offsets ? Vectors::sub(sums, Vectors::load(finish.offsets + column)) : sums;
+  return finish.starts ? Vectors::add(sums, Vectors::load(finish.starts + column)) : sums;
 }
 
-template <class Vectors, DType y_dtype, QuantizedResidual residual>
+template <class Vectors, DType y_dtype, QuantizedBehind behind>
 class QuantizedPanel {
  public:
   QuantizedPanel(const QuantizedFinish& finish, const QuantizedPlace& place, std::int64_t at)
@@ -120,7 +124,7 @@ class QuantizedPanel {
   }
 
  private:
-  using Numbers = QuantizedColumnNumbers<Vectors, y_dtype, residual>;
+  using Numbers = QuantizedColumnNumbers<Vectors, y_dtype, behind>;
   using Ints = typename Vectors::Ints;
 
   [[gnu::always_inline]] Ints sums(std::int64_t row) const {
@@ -142,30 +146,29 @@ class QuantizedPanel {
 };
 
 // The panels from column `at` of the place on.
-template <class Vectors, DType y, QuantizedResidual residual>
+template <class Vectors, DType y, QuantizedBehind behind>
 void finish_panels(const QuantizedFinish& finish, const QuantizedPlace& place,
                    std::int64_t at = 0) {
   for (; at < place.columns; at += quantized_panel)
-    QuantizedPanel<Vectors, y, residual>(finish, place, at).run();
+    QuantizedPanel<Vectors, y, behind>(finish, place, at).run();
 }
 
-// Calls run.template operator()<dtype of y, residual>().
+// Calls run.template operator()<dtype of y, what stands behind>().
 template <class Run>
 void with_quantized_types(const QuantizedFinish& finish, const QuantizedPlace& place,
                           const Run& run) {
   const auto with_residual = [&]<DType y>() {
-    if (!place.residual) return run.template operator()<y, QuantizedResidual::none>();
-    if (finish.residual == DType::f32) return run.template operator()<y, QuantizedResidual::f32>();
-    if (finish.residual == DType::u8) return run.template operator()<y, QuantizedResidual::u8>();
-    return run.template operator()<y, QuantizedResidual::i8>();
+    if (!place.residual) return run.template operator()<y, QuantizedBehind::none>();
+    if (finish.residual == DType::f32) return run.template operator()<y, QuantizedBehind::f32>();
+    if (finish.residual == DType::u8) return run.template operator()<y, QuantizedBehind::u8>();
+    return run.template operator()<y, QuantizedBehind::i8>();
   };
   const auto bytes = [&]<DType y>() {
-    if (finish.gelu_factor != 0) return run.template operator()<y, QuantizedResidual::gelu>();
+    if (finish.gelu_factor != 0) return run.template operator()<y, QuantizedBehind::gelu>();
     return with_residual.template operator()<y>();
   };
   if (finish.y == DType::f32) return with_residual.template operator()<DType::f32>();
-  if (finish.y == DType::bf16)
-    return run.template operator()<DType::bf16, QuantizedResidual::none>();
+  if (finish.y == DType::bf16) return run.template operator()<DType::bf16, QuantizedBehind::none>();
   if (finish.y == DType::u8) return bytes.template operator()<DType::u8>();
   return bytes.template operator()<DType::i8>();
 }

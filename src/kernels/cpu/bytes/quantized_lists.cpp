@@ -8,7 +8,8 @@
 namespace narrowgauge::cpu {
 
 std::string QuantizedLists::format(DType y) const {
-  return concat("lists ", numbers_.low, ' ', numbers_.high, numbers_.gelu ? " gelu " : " ", y, ' ');
+  return concat("starts ", numbers_.low, ' ', numbers_.high, numbers_.gelu ? " gelu " : " ", y,
+                ' ');
 }
 
 std::vector<int> QuantizedLists::inputs() const {
@@ -26,7 +27,7 @@ void QuantizedLists::fill(const Call& call, const QuantizedSteps& steps, std::by
   auto* const factors = reinterpret_cast<float*>(memory);
   float* const biases = factors + count;
   auto* const zeros = reinterpret_cast<std::int32_t*>(biases + count);
-  std::int32_t* const offsets = zeros + count;
+  std::int32_t* const starts = zeros + count;
   std::fill_n(memory, bytes(), std::byte{0});
   constexpr float most_sum = 0x1p31F, most_residual = 0x1p9F;
   float largest = 0;
@@ -40,14 +41,14 @@ void QuantizedLists::fill(const Call& call, const QuantizedSteps& steps, std::by
       biases[at] = one.bias;
       zeros[at] = quantized_w_zero_of(numbers_, call, column) - stored.w_moved;
       if (stored.column_sums)
-        offsets[at] = static_cast<std::int32_t>(
-            static_cast<std::uint32_t>(std::int64_t{stored.x_zero} * stored.column_sums[at]));
+        starts[at] = static_cast<std::int32_t>(
+            static_cast<std::uint32_t>(-std::int64_t{stored.x_zero} * stored.column_sums[at]));
     }
   if (numbers_.gelu)
     largest *= steps.gelu_factor;
   else
     largest += std::abs(steps.residual_factor) * most_residual;
-  std::memcpy(offsets + count, &largest, sizeof largest);
+  std::memcpy(starts + count, &largest, sizeof largest);
 }
 
 QuantizedFinish QuantizedLists::read(const std::byte* memory, const QuantizedSteps& steps,
@@ -60,7 +61,7 @@ QuantizedFinish QuantizedLists::read(const std::byte* memory, const QuantizedSte
   finish.factors = factors;
   finish.biases = factors + count;
   finish.zeros = numbers_.w_zero.count > 0 || stored.w_moved != 0 ? zeros : nullptr;
-  finish.offsets = stored.column_sums ? zeros + count : nullptr;
+  finish.starts = stored.column_sums ? zeros + count : nullptr;
   finish.residual_factor = steps.residual_factor;
   finish.residual_zero = steps.residual_zero;
   finish.gelu_factor = steps.gelu_factor;

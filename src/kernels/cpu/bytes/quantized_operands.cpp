@@ -61,7 +61,7 @@ QuantizedOperands::Ready QuantizedOperands::ready(const Call& call, std::byte* m
   ready.finish.y = y_;
   if (residual_) ready.finish.residual = *residual_;
   ready.finish.saturates = saturation_bounds(ready.finish, residual_.has_value());
-  if (tier_.takes_offsets) ready.offsets = std::exchange(ready.finish.offsets, nullptr);
+  if (tier_.takes_starts) ready.starts = std::exchange(ready.finish.starts, nullptr);
   return ready;
 }
 

@@ -32,7 +32,7 @@ class QuantizedOperands {
     const std::byte* weights;
     std::int32_t x_zero, stored_zero;  // of x, and as it is stored
     QuantizedFinish finish;
-    const std::int32_t* offsets;  // that the products take off
+    const std::int32_t* starts;  // that the products begin with
   };
   Ready ready(const Call& call, std::byte* memory) const;
 

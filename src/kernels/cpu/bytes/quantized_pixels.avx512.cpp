@@ -3,6 +3,7 @@
 
 #include <immintrin.h>
 
+#include "kernels/cpu/bytes/byte_sums_avx512.h"
 #include "kernels/cpu/bytes/quantized_finish_avx512.h"
 #include "kernels/cpu/core/assembly_avx512.h"
 
@@ -11,19 +12,8 @@ namespace {
 
 // Of a segment of `first` pixels and one of `second`, or none.
 template <int first, int second, int panels>
-struct PixelSums {
-  static constexpr int pixels = first + second;
-  __m512i sums[pixels][panels];
-
-  [[gnu::always_inline]] void begin(const std::int32_t* offsets) {
-#pragma GCC unroll 2
-    for (int v = 0; v < panels; ++v) {
-      const __m512i begun = _mm512_sub_epi32(_mm512_setzero_si512(),
-                                             _mm512_loadu_si512(offsets + v * quantized_panel));
-#pragma GCC unroll 14
-      for (int i = 0; i < pixels; ++i) sums[i][v] = begun;
-    }
-  }
+struct SumsOfPixels : ByteSums<first + second, panels> {
+  using ByteSums<first + second, panels>::sums;
 
   // Pixels from `pixel` on of `count`, whose sums stand from `at` on.
   template <int at, int count, int pixel = 0>
@@ -36,20 +26,13 @@ struct PixelSums {
       add<at, count, pixel + 1>(fours, pitch, columns);
     }
   }
-
-  [[gnu::always_inline]] void store(std::int32_t* to) const {
-#pragma GCC unroll 14
-    for (int i = 0; i < pixels; ++i)
-#pragma GCC unroll 2
-      for (int v = 0; v < panels; ++v, to += quantized_panel) _mm512_storeu_si512(to, sums[i][v]);
-  }
 };
 
 // Two segments, or one, by two panels of the weights, or one.
 struct PixelBlock {
   const std::byte* segments[2];
   const std::byte* weights;
-  const std::int32_t* offsets;
+  const std::int32_t* starts;
   const std::byte* ahead;  // to bring into L2: a line for each step
   std::int32_t* sums;      // [pixels of both][panels * 16]
 };
@@ -59,8 +42,8 @@ void multiply_block(const PixelTask& task, const PixelBlock& block) {
   const Pitches pitch{task.pixel_bytes, 3 * task.pixel_bytes, 5 * task.pixel_bytes};
   const std::int64_t steps = task.steps_in_run, panel_bytes = task.panel_bytes;
   const std::byte *panel = block.weights, *ahead = block.ahead;
-  PixelSums<first, second, panels> all;
-  all.begin(block.offsets);
+  SumsOfPixels<first, second, panels> all;
+  all.begin(block.starts);
   for (std::int64_t run = 0; run < task.runs; ++run) {
     const std::byte* upper = block.segments[0] + task.run_at[run];
     const std::byte* lower = block.segments[second > 0] + task.run_at[run];
@@ -101,7 +84,7 @@ MultiplyBlock for_lengths(std::int64_t first, std::int64_t second) {
   return second == first ? equal[first - 1] : of_seven[second - 1];
 }
 
-template <DType y, QuantizedResidual residual, bool saturates>
+template <DType y, QuantizedBehind behind, bool saturates>
 class PixelLoop {
  public:
   explicit PixelLoop(const PixelTask& task)
@@ -124,7 +107,7 @@ class PixelLoop {
   }
 
  private:
-  using Numbers = QuantizedColumnNumbers<Sixteens, y, residual>;
+  using Numbers = QuantizedColumnNumbers<Sixteens, y, behind>;
 
   const std::byte* weights(std::int64_t panel) const { return t_.weights + panel * t_.panel_bytes; }
   // While two segments meet the first panels, those of the next block come nearer, which lie behind
@@ -148,11 +131,9 @@ class PixelLoop {
     const std::int64_t panels = left < block_panels ? left : block_panels;
     const std::int64_t column = panel * quantized_panel, width = panels * quantized_panel;
     const PixelSegment* const segments = t_.segments + at;
-    multiply_[count - 1][panels - 1](t_, {{segments[0].x, segments[count - 1].x},
-                                          weights(panel),
-                                          t_.offsets + column,
-                                          ahead,
-                                          sums_});
+    multiply_[count - 1][panels - 1](
+        t_,
+        {{segments[0].x, segments[count - 1].x}, weights(panel), t_.starts + column, ahead, sums_});
     const bool whole = width == Pair::columns && column + width <= t_.channels;
     for (std::int64_t i = 0; i < count; ++i) {
       const PixelSegment& next = segments[at + i + 2 < t_.count ? i + 2 : i];
@@ -166,7 +147,7 @@ class PixelLoop {
     }
   }
 
-  using Pair = QuantizedPair<y, residual, saturates>;
+  using Pair = QuantizedPair<y, behind, saturates>;
 
   std::int64_t element(std::int64_t pixel, std::int64_t column) const {
     return pixel * t_.channels + column;
@@ -232,10 +213,10 @@ class PixelLoop {
 void multiply_pixels(const PixelTask& task) {
   QuantizedPlace place{};
   place.residual = task.residual;
-  with_quantized_types(task.finish, place, [&]<DType y, QuantizedResidual residual>() {
-    if constexpr (may_saturate<y, residual>)
-      if (task.finish.saturates) return PixelLoop<y, residual, true>(task).run();
-    PixelLoop<y, residual, false>(task).run();
+  with_quantized_types(task.finish, place, [&]<DType y, QuantizedBehind behind>() {
+    if constexpr (may_saturate<y, behind>)
+      if (task.finish.saturates) return PixelLoop<y, behind, true>(task).run();
+    PixelLoop<y, behind, false>(task).run();
   });
 }
 

@@ -27,7 +27,7 @@ const QuantizedTier& pixel_tier() {
                                       .group = 4,
                                       .wide = false,
                                       .saturates = false,
-                                      .takes_offsets = true,
+                                      .takes_starts = true,
                                       .multiply = nullptr};
   return tier;
 }
@@ -114,7 +114,7 @@ class PixelConvolution {
                              weights().panel_bytes(),
                              first,
                              last - first,
-                             run.ready.offsets,
+                             run.ready.starts,
                              (last - first) * weights().panel_bytes() <= near_weights,
                              segments_.copies(),
                              run.ready.finish,

@@ -30,9 +30,9 @@ struct PixelTask {
   std::int64_t runs, steps_in_run;
   const std::byte* weights;
   std::int64_t panel_bytes, first_panel, panels;
-  const std::int32_t* offsets;  // of all columns, which are taken off
-  bool pixel_by_pixel;          // all panels for two segments, then for the next two
-  bool copied;                  // pixels do not lie in x
+  const std::int32_t* starts;  // of the sums of all columns
+  bool pixel_by_pixel;         // all panels for two segments, then for the next two
+  bool copied;                 // pixels do not lie in x
   QuantizedFinish finish;
   const std::byte* residual;  // null: none
   std::byte* y;

@@ -146,8 +146,7 @@ class RowConvolution {
     const std::int64_t width = tile.panels * quantized_panel;
     tier_.multiply({rows, row_bytes(), tile.rows,
                     weights().panel(run.ready.weights, tile.group, tile.panel), tile.panels,
-                    weights().panel_bytes(),
-                    run.ready.offsets ? run.ready.offsets + listed : nullptr,
+                    weights().panel_bytes(), run.ready.starts ? run.ready.starts + listed : nullptr,
                     weights().panel(run.ready.weights, tile.group, tile.next).weights, sums});
     const std::int64_t pitch = groups_ * in_group;
     const std::int64_t at = tile.row * pitch + tile.group * in_group + column;

@@ -3,6 +3,7 @@
 
 #include <immintrin.h>
 
+#include "kernels/cpu/bytes/byte_sums_avx512.h"
 #include "kernels/cpu/core/assembly_avx512.h"
 
 namespace narrowgauge::cpu::avx512 {
@@ -12,20 +13,8 @@ constexpr int half_rows = quantized_most_rows / 2;  // that broadcast() reaches
 constexpr std::int64_t bytes_ahead = 1024;          // of a panel, that are fetched
 
 template <int rows, int panels>
-struct SumsOfBytes {
-  __m512i sums[rows][panels];
-
-  [[gnu::always_inline]] void begin(const std::int32_t* offsets) {
-#pragma GCC unroll 2
-    for (int v = 0; v < panels; ++v) {
-      const __m512i none = _mm512_setzero_si512();
-      const __m512i first =
-          offsets ? _mm512_sub_epi32(none, _mm512_loadu_si512(offsets + v * quantized_panel))
-                  : none;
-#pragma GCC unroll 14
-      for (int r = 0; r < rows; ++r) sums[r][v] = first;
-    }
-  }
+struct SumsOfRows : ByteSums<rows, panels> {
+  using ByteSums<rows, panels>::sums;
 
   // Rows from `row` on of those that begin with `first`.
   template <int row, int first>
@@ -39,13 +28,6 @@ struct SumsOfBytes {
       add<row + 1, first>(fours, pitch, columns);
     }
   }
-
-  [[gnu::always_inline]] void store(std::int32_t* to) const {
-#pragma GCC unroll 14
-    for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 2
-      for (int v = 0; v < panels; ++v, to += quantized_panel) _mm512_storeu_si512(to, sums[r][v]);
-  }
 };
 
 template <int rows, int panels>
@@ -53,8 +35,8 @@ void multiply(const QuantizedProduct& p) {
   const Pitches pitch{p.row_bytes, 3 * p.row_bytes, 5 * p.row_bytes};
   const std::byte *panel = p.columns.weights, *next = p.next;
   const std::byte *upper = p.rows, *lower = p.rows + half_rows * p.row_bytes;
-  SumsOfBytes<rows, panels> all;
-  all.begin(p.offsets);
+  SumsOfRows<rows, panels> all;
+  all.begin(p.starts);
   for (std::int64_t g = 0; g < p.columns.groups; ++g, panel += 64, next += 64) {
     __m512i columns[panels];
 #pragma GCC unroll 2

@@ -99,7 +99,7 @@ const QuantizedTier& quantized_tier() {
                                       .group = 4,
                                       .wide = false,
                                       .saturates = false,
-                                      .takes_offsets = true,
+                                      .takes_starts = true,
                                       .multiply = avx512::quantized_multiply};
   static constexpr QuantizedTier plain{.name = "int8 rows, avx2",
                                        .isa = Isa::avx2,

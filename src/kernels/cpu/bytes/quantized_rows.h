@@ -37,7 +37,7 @@ struct QuantizedProduct {
   std::int64_t row_bytes, row_count;
   QuantizedColumns columns;
   std::int64_t panels, panel_bytes;  // from panel to panel
-  const std::int32_t* offsets;       // of the columns, for a tier that takes them off
+  const std::int32_t* starts;        // of the sums of the columns, for a tier that takes them
   const std::byte* next;             // as many bytes of weights as a panel, which may be fetched
   std::int32_t* sums;                // [row_count][panels * 16]
 };
@@ -50,7 +50,7 @@ struct QuantizedTier {
   std::int64_t group;  // neighbours of a sum that lie together
   bool wide;           // rows are i16, less their zero point
   bool saturates;      // two products of bytes are added in 16 bits
-  bool takes_offsets = false;
+  bool takes_starts = false;
   void (*multiply)(const QuantizedProduct& product);
 };
 

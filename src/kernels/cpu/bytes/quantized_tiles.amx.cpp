@@ -9,9 +9,10 @@ namespace narrowgauge::cpu::amx {
 namespace {
 
 using avx512::Sixteens;
+using avx512::SteppedRow;
 
 // Finishes rows of a block's sums, and fetches what the next block will need.
-template <DType y, QuantizedResidual residual, bool saturates>
+template <DType y, QuantizedBehind behind, bool saturates>
 class SumsToFinish {
  public:
   using Context = QuantizedTileProduct;
@@ -21,65 +22,106 @@ class SumsToFinish {
         sums_(sums),
         rows_(block, next),
         column_(block.column),
-        next_column_(next.column),
-        channels_(product.channels),
+        pitch_(product.channels),
         y_(product.y + block.column * Numbers::y_size),
-        pair_(product.finish, block.column),
-        offsets_{Sixteens::load(product.finish.offsets + block.column),
-                 Sixteens::load(product.finish.offsets + block.column + quantized_panel)} {}
+        next_y_(product.y + next.column * Numbers::y_size),
+        residual_(Numbers::has_residual ? product.residual + block.column * Numbers::r_size
+                                        : nullptr),
+        next_residual_(Numbers::has_residual ? product.residual + next.column * Numbers::r_size
+                                             : nullptr),
+        pair_(product.finish, block.column) {}
+
+  // Each row of a tile begins with the same starts.
+  [[gnu::always_inline]] static void begin(const QuantizedTileProduct& product,
+                                           std::int64_t column) {
+    if (product.starts_at_zero) return zero_sums();
+    const std::int32_t* const starts = product.finish.starts + column;
+    _tile_loadd(0, starts, 0);
+    _tile_loadd(1, starts + quantized_panel, 0);
+    _tile_loadd(2, starts, 0);
+    _tile_loadd(3, starts + quantized_panel, 0);
+  }
 
   [[gnu::always_inline]] void finish(std::int64_t begin, std::int64_t end) const {
-    if (column_ + tile_panel > channels_) return few(begin, end);
+    if (column_ + tile_panel > pitch_) return few(product_, {sums_, rows_, column_}, begin, end);
     rows_.each(
         begin, end,
         [&](std::int64_t row, std::int64_t pixel, std::int64_t next)
-            __attribute__((always_inline)) { one_row(row, pixel, next); });
+            __attribute__((always_inline)) {
+              fetch(next);
+              fetch(next + 1);
+              const SteppedRow first = steps(row, pixel);
+              store(first, steps(row + 1, pixel + 1), pixel);
+            },
+        [&](std::int64_t row, std::int64_t pixel, std::int64_t next)
+            __attribute__((always_inline)) {
+              fetch(next);
+              store(steps(row, pixel), pixel);
+            });
   }
 
  private:
-  using Numbers = QuantizedColumnNumbers<Sixteens, y, residual>;
+  using Pair = avx512::QuantizedPair<y, behind, saturates>;
+  using Numbers = typename Pair::Numbers;
 
-  [[gnu::always_inline]] void one_row(std::int64_t row, std::int64_t pixel,
-                                      std::int64_t next) const {
+  [[gnu::always_inline]] void fetch(std::int64_t next) const {
+    __builtin_prefetch(next_y_ + next * pitch_ * Numbers::y_size, 1, 2);
     if constexpr (Numbers::has_residual)
-      __builtin_prefetch(residual_at(next * channels_ + next_column_));
+      __builtin_prefetch(next_residual_ + next * pitch_ * Numbers::r_size);
+  }
+  [[gnu::always_inline]] SteppedRow steps(std::int64_t row, std::int64_t pixel) const {
     const std::int32_t* const sums = sums_ + row * tile_panel;
-    const std::byte* const r = residual_at(pixel * channels_ + column_);
-    std::byte* const to = y_ + pixel * channels_ * Numbers::y_size;
-    const __m512i low = Sixteens::sub(Sixteens::load(sums), offsets_[0]);
-    const __m512i high = Sixteens::sub(Sixteens::load(sums + quantized_panel), offsets_[1]);
+    return pair_.steps(
+        Sixteens::load(sums), Sixteens::load(sums + quantized_panel),
+        Numbers::has_residual ? residual_ + pixel * pitch_ * Numbers::r_size : nullptr);
+  }
+  [[gnu::always_inline]] void store(const SteppedRow& row, std::int64_t pixel) const {
+    std::byte* const to = y_ + pixel * pitch_ * Numbers::y_size;
+    if constexpr (y == DType::bf16)
+      _mm512_storeu_si512(to, to_bf16(row.low, row.high));
+    else
+      pair_.store(row, to);
+  }
+  // Neighbours.
+  [[gnu::always_inline]] void store(const SteppedRow& first, const SteppedRow& second,
+                                    std::int64_t pixel) const {
     if constexpr (y == DType::bf16) {
-      __m512 both[2];
-      pair_.steps(low, high, r, both);
-      _mm512_storeu_si512(to, to_bf16(both[0], both[1]));
+      store(first, pixel);
+      store(second, pixel + 1);
     } else {
-      pair_.finish(low, high, r, to);
+      pair_.store(first, second, y_ + pixel * pitch_ * Numbers::y_size, pitch_);
     }
   }
 
-  [[gnu::always_inline]] const std::byte* residual_at(std::int64_t at) const {
-    return Numbers::has_residual ? product_.residual + at * Numbers::r_size : nullptr;
-  }
-
-  // The last channels, which are no whole panel.
-  [[gnu::noinline]] void few(std::int64_t begin, std::int64_t end) const {
+  struct Few {
+    const std::int32_t* sums;
+    const BlockRows rows;
+    std::int64_t column;
+  };
+  // The last channels, which are no whole panel. Takes copies, so that all else stays in registers.
+  [[gnu::noinline]] static void few(const QuantizedTileProduct& product, const Few of,
+                                    std::int64_t begin, std::int64_t end) {
+    QuantizedFinish finish = product.finish;
+    finish.starts = nullptr;
     for (std::int64_t row = begin; row < end; ++row) {
-      const std::int64_t pixel = rows_.pixel(row);
+      const std::int64_t pixel = of.rows.pixel(row);
       if (pixel < 0) continue;
-      const std::int64_t at = pixel * channels_ + column_;
-      finish_panels<Sixteens, y, residual>(
-          product_.finish, {1, column_, channels_ - column_, sums_ + row * tile_panel, nullptr,
-                            tile_panel, residual_at(at), product_.y + at * Numbers::y_size, 0});
+      const std::int64_t at = pixel * product.channels + of.column;
+      finish_panels<Sixteens, y, behind>(
+          finish,
+          {1, of.column, product.channels - of.column, of.sums + row * tile_panel, nullptr,
+           tile_panel, Numbers::has_residual ? product.residual + at * Numbers::r_size : nullptr,
+           product.y + at * Numbers::y_size, 0});
     }
   }
 
   const QuantizedTileProduct& product_;
   const std::int32_t* sums_;
   const BlockRows rows_;
-  std::int64_t column_, next_column_, channels_;
-  std::byte* y_;
-  avx512::QuantizedPair<y, residual, saturates> pair_;
-  __m512i offsets_[2];
+  std::int64_t column_, pitch_;  // elements from pixel to pixel
+  std::byte *y_, *next_y_;
+  const std::byte *residual_, *next_residual_;
+  Pair pair_;
 };
 
 template <int form>
@@ -91,9 +133,9 @@ struct MultiplyBytes {
   }
 };
 
-template <DType y, QuantizedResidual residual, bool saturates>
+template <DType y, QuantizedBehind behind, bool saturates>
 void for_signs(const QuantizedTileProduct& product) {
-  using Work = SumsToFinish<y, residual, saturates>;
+  using Work = SumsToFinish<y, behind, saturates>;
   if (product.x_signed)
     PixelLoop<MultiplyBytes<3>, Work>(product.product, product).run();
   else
@@ -107,10 +149,10 @@ void quantized_multiply(const QuantizedTileProduct& product) {
   before_tile_loads();
   QuantizedPlace place{};
   place.residual = product.residual;
-  with_quantized_types(product.finish, place, [&]<DType y, QuantizedResidual residual>() {
-    if constexpr (may_saturate<y, residual>)
-      if (product.saturates) return for_signs<y, residual, true>(product);
-    for_signs<y, residual, false>(product);
+  with_quantized_types(product.finish, place, [&]<DType y, QuantizedBehind behind>() {
+    if constexpr (may_saturate<y, behind>)
+      if (product.saturates) return for_signs<y, behind, true>(product);
+    for_signs<y, behind, false>(product);
   });
 }
 

@@ -79,7 +79,8 @@ class QuantizedTileConvolution {
     tasks_.run(
         {call.inputs[quantized_x], static_cast<std::uint8_t>(steps.x_zero), call.packed, memory},
         [&](const PixelProduct& product, const PixelParts::Pixels&) {
-          amx::quantized_multiply({product, views_.x.dtype == DType::i8, saturates, finish,
+          amx::quantized_multiply({product, views_.x.dtype == DType::i8, saturates,
+                                   steps.x_zero == 0, finish,
                                    static_cast<const std::byte*>(call.inputs[quantized_residual]),
                                    static_cast<std::byte*>(call.outputs[0]), weights().channels()});
         });

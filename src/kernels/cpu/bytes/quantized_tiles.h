@@ -17,10 +17,10 @@ std::string quantized_tiles_reason(const QuantizedViews& views, const Convolutio
 Prepared prepare_quantized_tiles(const QuantizedViews& views, const ConvolutionWindow& window,
                                  const QuantizedNumbers& numbers, int threads = 0);
 
-// `saturates`: saturation_bounds() of the finish.
+// `saturates`: saturation_bounds() of the finish. `starts_at_zero`: all of its starts are zero.
 struct QuantizedTileProduct {
   PixelProduct product;
-  bool x_signed, saturates;
+  bool x_signed, saturates, starts_at_zero;
   QuantizedFinish finish;
   const std::byte* residual;
   std::byte* y;

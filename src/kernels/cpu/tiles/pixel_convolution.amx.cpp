@@ -114,11 +114,18 @@ class SumsToStore {
         least_(_mm512_set1_ps(task.low)),
         most_(_mm512_set1_ps(task.high)) {}
 
+  static void begin(const PixelConvolutionTask&, std::int64_t) { zero_sums(); }
+
   [[gnu::always_inline]] void finish(std::int64_t begin, std::int64_t end) const {
     if constexpr (behind == Behind::gelu)
       for (; begin + 2 <= end; begin += 2) two_through_gelu(begin);
     rows_.each(
         begin, end,
+        [&](std::int64_t row, std::int64_t pixel, std::int64_t next)
+            __attribute__((always_inline)) {
+              one_row(row, pixel, next);
+              one_row(row + 1, pixel + 1, next + 1);
+            },
         [&](std::int64_t row, std::int64_t pixel, std::int64_t next)
             __attribute__((always_inline)) { one_row(row, pixel, next); });
   }

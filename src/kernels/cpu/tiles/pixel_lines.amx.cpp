@@ -16,6 +16,26 @@ void copy_pixels(const std::byte* x, std::int64_t x_step, std::int64_t bytes, st
   }
 }
 
+void weave_lines(const WovenLines& woven, std::byte* to) {
+  const auto& [lines, count, channels, pixels, pad, from] = woven;
+  const std::int64_t at_once = 64 / (count * channels), stored = at_once * count * channels;
+  const __m512i order = _mm512_loadu_si512(from);
+  const __m512i pads = _mm512_set1_epi8(static_cast<char>(pad));
+  for (std::int64_t at = 0; at < pixels; at += at_once, to += stored) {
+    const std::int64_t left = (pixels - at) * channels;
+    const __mmask32 mask = left >= 32 ? ~__mmask32{0} : (__mmask32{1} << left) - 1;
+    const auto half = [&](int line) {
+      return line < count && lines[line]
+                 ? _mm256_maskz_loadu_epi8(mask, lines[line] + at * channels)
+                 : _mm512_castsi512_si256(pads);
+    };
+    const auto two = [&](int line) {
+      return _mm512_maskz_inserti64x4(0xff, _mm512_zextsi256_si512(half(line)), half(line + 1), 1);
+    };
+    _mm512_storeu_si512(to, _mm512_permutex2var_epi8(two(0), order, two(2)));
+  }
+}
+
 void split_pixels(const std::byte* x, std::int64_t x_step, std::int64_t channels,
                   std::int64_t count, std::int64_t to_step, std::byte* to) {
   constexpr std::int64_t in_step = tile_step_bytes / 2;

@@ -31,11 +31,13 @@ PixelLines::PixelLines(DType dtype, const Dims& x, const Dims& w, const Dims& y,
         x[i + 2], y[i + 2], w[i + 2], window.strides[i], window.dilations[i], window.pads_begin[i]};
     flat_ = flat_ && axis.x == axis.y && axis.kernel == 1 && axis.stride == 1 && axis.pad == 0;
   }
-  gather();
+  source_x_ = x_;
+  source_y_ = y_;
+  if (!weave()) gather();
   pixel_bytes_ = channels_ * element_bytes_;
   if (element_bytes_ > 1 || gathered_lines_ > 0)
     pixel_bytes_ = (split_ ? 2 : 1) * round_up(pixel_bytes_, tile_step_bytes);
-  whole_ = !split_ && gathered_lines_ == 0 && pixel_bytes_ == source_bytes_;
+  whole_ = !split_ && gathered_lines_ == 0 && woven_lines_ == 1 && pixel_bytes_ == source_bytes_;
   direct_ = flat_ && whole_;
   if (flat_) {  // one image that is one pixel wide
     y_.x = y_.y = images_ * y_.y * x_.y;
@@ -53,9 +55,27 @@ PixelLines::PixelLines(DType dtype, const Dims& x, const Dims& w, const Dims& y,
   list_depths();
 }
 
+// Makes lines of several, where that takes no more steps than to gather windows.
+bool PixelLines::weave() {
+  const std::int64_t seen = x_.kernel * channels_;
+  const std::int64_t lines = std::min({tile_step_bytes / seen, y_.kernel, WovenLines::most});
+  if (element_bytes_ > 1 || x_.dilation > 1 || y_.dilation > 1 || lines < 2) return false;
+  const std::int64_t runs = ceil_divide(y_.kernel, lines);
+  if (runs > ceil_divide(y_.kernel * seen, tile_step_bytes)) return false;
+  constexpr std::int64_t bytes_of_line = 32;
+  const std::int64_t pixel = lines * channels_;
+  for (std::int64_t i = 0; i < tile_step_bytes / pixel * pixel; ++i)
+    weave_order_[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(
+        i % pixel / channels_ * bytes_of_line + i / pixel * channels_ + i % channels_);
+  woven_lines_ = lines;
+  channels_ = pixel;
+  y_.kernel = runs;
+  y_.dilation = lines;
+  return true;
+}
+
 // Makes one pixel of those that a pixel of the output sees.
 void PixelLines::gather() {
-  source_x_ = x_;
   source_y_ = {y_.x, y_.y};
   if (x_.kernel * y_.kernel == 1 || x_.dilation > 1 ||
       channels_ * element_bytes_ >= tile_step_bytes ||
@@ -75,9 +95,15 @@ void PixelLines::gather() {
 void PixelLines::list_depths() {
   const std::int64_t used = run_bytes() / element_bytes_;
   const std::int64_t run = round_up(run_bytes(), tile_step_bytes) / element_bytes_;
+  const std::int64_t width = x_.kernel, channels = channels_ / woven_lines_;
+  const auto depth = [&](std::int64_t tap, std::int64_t i) {
+    const std::int64_t line = tap / width * woven_lines_ + i % channels_ / channels;
+    const std::int64_t place = line * width + tap % width + i / channels_;
+    return woven_lines_ > 1 && line >= source_y_.kernel ? -1 : place * channels + i % channels;
+  };
   for (std::int64_t tap = 0; tap < taps(); tap += taps_in_run())
     for (std::int64_t i = 0; i < run; ++i)
-      depth_at_.push_back(i < used ? static_cast<std::int32_t>(tap * channels_ + i) : -1);
+      depth_at_.push_back(i < used ? static_cast<std::int32_t>(depth(tap, i)) : -1);
 }
 
 PixelParts::PixelParts(const PixelLines& lines, std::int64_t lines_in_part)
@@ -143,7 +169,9 @@ void PixelParts::copy_lines(const std::byte* image, std::int64_t first, std::int
     std::byte* line = to;
     for (std::int64_t i = 0; i < count + y.reach() / y.stride; ++i, line += line_bytes) {
       const std::int64_t from = (first + i) * y.stride + remainder - y.pad;
-      if (from < 0 || from >= y.x)
+      if (lines_.woven_lines_ > 1)
+        weave_line(image, from, zero, line);
+      else if (from < 0 || from >= y.x)
         std::memset(line, zero, static_cast<std::size_t>(line_bytes));
       else if (lines_.gathered_lines_ > 0)
         gather_line(image, from, zero, line);
@@ -160,6 +188,22 @@ void PixelParts::copy_line(const std::byte* x, std::uint8_t zero, std::byte* to)
   const std::int64_t inside = std::min(lines_.x_.x, pixels - before);
   std::memset(to, zero, static_cast<std::size_t>(lines_.line_bytes_));
   copy_pixels(x, lines_.source_bytes_, lines_.channels_, inside, to + before * pixel);
+}
+
+void PixelParts::weave_line(const std::byte* image, std::int64_t line, std::uint8_t zero,
+                            std::byte* to) const {
+  const PixelLines::Axis& x = lines_.x_;
+  const std::int64_t pixel = lines_.pixel_bytes_, pixels = lines_.line_bytes_ / pixel;
+  const std::int64_t before = std::min(x.pad, pixels), inside = std::min(x.x, pixels - before);
+  WovenLines woven{{},   lines_.woven_lines_,       lines_.source_bytes_, inside,
+                   zero, lines_.weave_order_.data()};
+  for (std::int64_t i = 0; i < woven.count; ++i)
+    if (line + i >= 0 && line + i < lines_.y_.x)
+      woven.lines[i] = image + (line + i) * x.x * lines_.source_bytes_;
+  std::memset(to, zero, static_cast<std::size_t>(before * pixel));
+  amx::weave_lines(woven, to + before * pixel);
+  std::memset(to + (before + inside) * pixel, zero,
+              static_cast<std::size_t>((pixels - before - inside) * pixel));
 }
 
 void PixelParts::gather_line(const std::byte* image, std::int64_t line, std::uint8_t zero,

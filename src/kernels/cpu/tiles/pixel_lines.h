@@ -5,12 +5,15 @@
 // their pads, in an order in which pixels of the output stay the same distance apart from line to
 // line. Places between the lines of the output are computed too, and left out on store.
 //
-// Where pixels are smaller than a step, what a pixel of the output sees of a line, or all that it
+// Where pixels of bytes are so few that a step holds what a window sees of several lines, these are
+// woven: a pixel of a copied line is one of each. Where pixels are smaller than a step otherwise,
+// what a pixel of the output sees of a line, or all that it
 // sees if that is little, is copied together. Other pixels of bf16 are copied where they are no
 // whole number of steps, since what lies behind them may be infinite. Pixels of f32 are copied as
 // two of bf16, whose sum they are (split.h).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -50,6 +53,7 @@ class PixelLines {
   std::int64_t lower_at() const { return pixel_bytes_ / 2; }
   // For each element of a row, step by step: which [tap][channel] of a weight it meets; -1: none.
   const std::vector<std::int32_t>& depth_at() const { return depth_at_; }
+  std::int64_t woven_lines() const { return woven_lines_; }
 
  private:
   friend class PixelParts;
@@ -57,15 +61,19 @@ class PixelLines {
     std::int64_t x = 1, y = 1, kernel = 1, stride = 1, dilation = 1, pad = 0;
     std::int64_t reach() const { return (kernel - 1) * dilation; }
   };
-  std::int64_t taps_in_run() const { return whole_ && x_.dilation == 1 ? x_.kernel : 1; }
+  std::int64_t taps_in_run() const {
+    return (whole_ || woven_lines_ > 1) && x_.dilation == 1 ? x_.kernel : 1;
+  }
   std::int64_t run_bytes() const { return taps_in_run() * channels_ * element_bytes_; }
   void list_depths();
+  bool weave();
   void gather();
 
   Axis y_, x_;
-  // What is gathered for a pixel: so many lines, as these axes tell.
+  // What is woven, or gathered for a pixel: so many lines, as these axes tell.
   Axis source_y_, source_x_;
-  std::int64_t gathered_lines_ = 0;
+  std::int64_t woven_lines_ = 1, gathered_lines_ = 0;
+  std::array<std::uint8_t, 64> weave_order_{};
   bool split_;
   std::int64_t images_, channels_, element_bytes_;  // of what tiles read
   std::int64_t source_bytes_, pixel_bytes_;         // of a pixel of x, and of what tiles read
@@ -109,6 +117,8 @@ class PixelParts {
   void copy_lines(const std::byte* image, std::int64_t first, std::int64_t count, std::uint8_t zero,
                   std::byte* to) const;
   void copy_line(const std::byte* x, std::uint8_t zero, std::byte* to) const;
+  void weave_line(const std::byte* image, std::int64_t line, std::uint8_t zero,
+                  std::byte* to) const;
   void gather_line(const std::byte* image, std::int64_t line, std::uint8_t zero,
                    std::byte* to) const;
   // What pixels of the output see of one line; `to`: where the first one's part begins.
@@ -130,7 +140,20 @@ class PixelParts {
   std::vector<std::int32_t> pixels_;
 };
 
+// Lines that are read together, pixel by pixel.
+struct WovenLines {
+  static constexpr std::int64_t most = 4;
+  const std::byte* lines[most];  // null: of pads
+  std::int64_t count, channels;  // of bytes
+  std::int64_t pixels;
+  std::uint8_t pad;
+  // Of 64 bytes woven of 32 of each line: where they come from.
+  const std::uint8_t* order;
+};
+
 namespace amx {
+// Stores up to 64 bytes behind the last pixel.
+void weave_lines(const WovenLines& woven, std::byte* to);
 // Copy so many bytes of `count` pixels that begin `x_step` and `to_step` bytes apart, or split
 // channels of f32 into two of bf16, the lower ones half of `to_step` behind the upper ones.
 void copy_pixels(const std::byte* x, std::int64_t x_step, std::int64_t bytes, std::int64_t count,

@@ -34,17 +34,26 @@ class BlockRows {
   std::int64_t next_pixel(std::int64_t row) const {
     return next_.pixels[row < next_.rows ? row : 0];
   }
-  // Calls body(row, its pixel, the next block's pixel) for rows that are pixels.
-  template <class Body>
-  [[gnu::always_inline]] void each(std::int64_t begin, std::int64_t end, const Body& body) const {
+  // Calls two(row, its pixel, the next block's pixel) for rows whose neighbours are meant as well,
+  // and one() for others that are pixels.
+  template <class Two, class One>
+  [[gnu::always_inline]] void each(std::int64_t begin, std::int64_t end, const Two& two,
+                                   const One& one) const {
     if (begin >= end) return;
     if (runs_) {
       const std::int64_t first = block_.pixels[0], first_of_next = next_.pixels[0];
-      for (std::int64_t row = begin; row < end; ++row) body(row, first + row, first_of_next + row);
-      return;
+      for (; begin + 2 <= end; begin += 2) two(begin, first + begin, first_of_next + begin);
     }
-    for (std::int64_t row = begin; row < end; ++row)
-      if (pixel(row) >= 0) body(row, pixel(row), next_pixel(row));
+    for (; begin < end; ++begin) {
+      const std::int64_t here = pixel(begin);
+      if (here < 0) continue;
+      if (begin + 1 < end && pixel(begin + 1) == here + 1) {
+        two(begin, here, next_pixel(begin));
+        ++begin;
+      } else {
+        one(begin, here, next_pixel(begin));
+      }
+    }
   }
 
  private:
@@ -89,7 +98,8 @@ class PacedRows {
   std::int64_t count_, row_ = 0;
 };
 
-// Multiply::step() multiplies two tiles by two of a panel; Rows finishes rows of their sums.
+// Multiply::step() multiplies two tiles by two of a panel; Rows begins their sums and finishes rows
+// of them.
 template <class Multiply, class Rows>
 class PixelLoop {
  public:
@@ -97,19 +107,32 @@ class PixelLoop {
       : p_(product),
         context_(context),
         panel_bytes_(product.steps * product.step_bytes),
-        rows_in_step_((2 * tile_pixels + product.run_steps - 1) / product.run_steps) {}
+        rows_in_step_(rows_in_step(product.run_steps)) {}
 
   void run() {
+    Unfinished last{{}, sums_[0]};
     if (p_.pixel_by_pixel)
-      pixel_by_pixel();
+      pixel_by_pixel(last);
     else
-      panel_by_panel();
-    Work(context_, sums_[now_], blocks_[now_], blocks_[now_]).rest();
+      panel_by_panel(last);
+    Work(context_, last.sums, last.block, last.block).rest();
   }
 
  private:
   using Sum = typename Multiply::Sum;
   using Work = PacedRows<Rows, Sum>;
+
+  // A block whose sums are stored, but not finished.
+  struct Unfinished {
+    PixelBlock block;
+    Sum* sums;
+  };
+
+  // An even number; some rows are left for the time in which the next sums are stored.
+  static std::int64_t rows_in_step(std::int64_t steps) {
+    const std::int64_t rows = (2 * tile_pixels + steps) / (steps + 1) / 2 * 2;
+    return rows > 2 ? rows : 2;
+  }
 
   // Steps of a panel that are multiplied one after the other.
   struct Run {
@@ -125,13 +148,13 @@ class PixelLoop {
     }
   };
 
-  void pixel_by_pixel() {
+  void pixel_by_pixel(Unfinished& last) {
     for (std::int64_t tile = 0; tile < p_.tile_count; tile += 2) {
       Fetched ahead{{}, next_pixels(tile, p_.panel_count * p_.steps)};
       for (std::int64_t panel = 0; panel < p_.panel_count; ++panel) {
         const Run run{panel, 0, p_.steps};
         if (tile == 0) ahead.weights = next_weights(run, p_.steps);
-        one_block<Reading::reused>(tile, run, ahead);
+        one_block<Reading::reused>(tile, run, ahead, last);
       }
     }
   }
@@ -143,19 +166,19 @@ class PixelLoop {
   }
 
   // A run of steps of a panel stays in L1 while all pixels pass.
-  void panel_by_panel() {
+  void panel_by_panel(Unfinished& last) {
     const std::int64_t pairs = (p_.tile_count + 1) / 2;
     for (std::int64_t panel = 0; panel < p_.panel_count; ++panel)
       for (std::int64_t first = 0; first < p_.steps; first += p_.run_steps) {
         const std::int64_t left = p_.steps - first;
         const Run run{panel, first, p_.run_steps < left ? p_.run_steps : left};
         Fetched ahead{next_weights(run, pairs * run.count), {}};
-        const bool stays =
-            run.count * p_.step_bytes <= most_run_bytes && pairs * 2 >= least_run_tiles;
+        const bool stays = !p_.copied && run.count * p_.step_bytes <= most_run_bytes &&
+                           pairs * 2 >= least_run_tiles;
         for (std::int64_t tile = 0; tile < p_.tile_count; tile += 2) {
           if (panel == 0 && first == 0) ahead.pixels = next_pixels(tile, run.count);
-          stays ? one_block<Reading::streamed>(tile, run, ahead)
-                : one_block<Reading::reused>(tile, run, ahead);
+          stays ? one_block<Reading::streamed>(tile, run, ahead, last)
+                : one_block<Reading::reused>(tile, run, ahead, last);
         }
       }
   }
@@ -175,29 +198,30 @@ class PixelLoop {
     return static_cast<Sum*>(p_.partial) + tile / 2 * sums_in_block;
   }
 
-  // Multiplies a block while the previous one is finished.
+  // Multiplies a block while the last one is finished.
   template <Reading reading>
-  [[gnu::always_inline]] void one_block(std::int64_t tile, const Run& run, Fetched& ahead) {
+  [[gnu::always_inline]] void one_block(std::int64_t tile, const Run& run, Fetched& ahead,
+                                        Unfinished& last) {
     const bool two = tile + 1 < p_.tile_count;
     const PixelBlock block{p_.tiles.pixels + tile * tile_pixels, (two ? 2 : 1) * tile_pixels,
                            (p_.first_panel + run.panel) * tile_panel};
-    if (run.first == 0)
-      zero_sums();
-    else
+    if (run.first > 0)
       load_sums(partial(tile));
-    Work work(context_, sums_[now_], blocks_[now_], block);
+    else
+      Rows::begin(context_, block.column);
+    Work work(context_, last.sums, last.block, block);
     if (two)
       multiply<true, reading>(p_.tiles.a + tile, run, work, ahead);
     else
       multiply<false, reading>(p_.tiles.a + tile, run, work, ahead);
+    const bool whole = run.first + run.count == p_.steps;
+    Sum* const sums = !whole ? partial(tile) : last.sums == sums_[0] ? sums_[1] : sums_[0];
+    store_sums(sums);
     work.rest();
-    if (run.first + run.count < p_.steps) {
-      blocks_[now_].rows = 0;
-      return store_sums(partial(tile));
-    }
-    now_ ^= 1;
-    blocks_[now_] = block;
-    store_sums(sums_[now_]);
+    if (whole)
+      last = {block, sums};
+    else
+      last.block.rows = 0;
   }
 
   static void load_sums(const Sum* from) {
@@ -224,9 +248,7 @@ class PixelLoop {
   const PixelProduct& p_;
   const typename Rows::Context& context_;
   std::int64_t panel_bytes_, rows_in_step_;
-  // The block that is multiplied, and the one before it.
-  PixelBlock blocks_[2];
-  int now_ = 0;
+  // Of the block that is multiplied, and of the one before it.
   alignas(64) typename Multiply::Sum sums_[2][sums_in_block];
 };
 

@@ -11,7 +11,7 @@
 namespace narrowgauge::cpu {
 
 PixelWeights::PixelWeights(const View& w, const PixelLines& lines)
-    : w_(w), steps_(lines.steps()), split_(lines.is_split()) {
+    : w_(w), steps_(lines.steps()), woven_lines_(lines.woven_lines()), split_(lines.is_split()) {
   std::vector<std::int64_t> taps{0};
   for (std::size_t axis = 2; axis < w.dims.size(); ++axis) {
     std::vector<std::int64_t> further;
@@ -27,6 +27,7 @@ PixelWeights::PixelWeights(const View& w, const PixelLines& lines)
 
 std::string PixelWeights::format() const {
   std::string text = concat("pixel tiles ", w_.dtype, ' ', steps_);
+  if (woven_lines_ > 1) text += concat(" of ", woven_lines_, " woven lines");
   for (std::size_t axis = 0; axis < w_.dims.size(); ++axis)
     text += concat(' ', w_.dims[axis], '*', w_.strides[axis]);
   return text;

@@ -36,7 +36,7 @@ class PixelWeights {
 
   View w_;
   std::vector<std::int64_t> at_;  // of the elements of a row, in w from a channel's first; -1: none
-  std::int64_t steps_;
+  std::int64_t steps_, woven_lines_;
   bool split_;
 };
 

@@ -10,7 +10,7 @@ namespace narrowgauge::cpu {
 namespace {
 
 // Measured on a Xeon with AMX, in cycles of one core.
-constexpr double step_cycles = 64;  // two tiles of pixels by a panel
+constexpr double step_cycles = 32;  // a tile of pixels by a panel
 constexpr double far_bytes = 10;    // a cycle, from beyond L2
 constexpr double task_cycles = 2000;
 // That stay in L2 together.
@@ -40,21 +40,21 @@ Estimate estimate(const PixelLines& lines, std::int64_t panels, const TileCut& c
   if (own_parts * part > most_part_bytes) parts_read = own;
   if (part > most_part_bytes) parts_read = own * cut.panels;
   const std::int64_t products_in_step = lines.is_split() ? 3 : 1;
-  const double products = static_cast<double>(ceil_divide(parts.tiles(), 2) * cut.panels *
-                                              lines.steps() * products_in_step) *
-                          step_cycles;
+  const double products =
+      static_cast<double>(parts.tiles() * cut.panels * lines.steps() * products_in_step) *
+      step_cycles;
   const double cycles = static_cast<double>(own) * (products + task_cycles);
   const double far_weights = static_cast<double>(weights_read * weights) / far_bytes;
   const double far_parts = static_cast<double>(parts_read * part) / far_bytes;
-  // Weights are fetched ahead, while others are multiplied.
-  return {std::max(cycles, far_weights) + far_parts,
+  // Weights are fetched ahead, while others are multiplied, but not all of them.
+  return {std::max(cycles, far_weights) + far_weights / 4 + far_parts,
           threads == 1 || products <= most_cycles_in_task || tasks >= tasks_for_thread * threads};
 }
 
 // Images halved again and again, and several of them together.
 std::vector<std::int64_t> line_counts(const PixelLines& lines) {
   const std::int64_t in_image = lines.lines_in_image();
-  const std::int64_t unit = lines.is_flat() ? 2 * tile_pixels : 1;
+  const std::int64_t unit = lines.is_flat() ? tile_pixels : 1;
   std::vector<std::int64_t> counts;
   for (std::int64_t parts = 1; parts <= in_image; parts *= 2)
     counts.push_back(std::min(round_up(ceil_divide(in_image, parts), unit), in_image));
