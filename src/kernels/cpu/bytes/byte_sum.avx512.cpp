@@ -14,11 +14,11 @@ template <bool is_unsigned>
 class Term {
  public:
   explicit Term(const ByteTerm& term)
-      : scale_(_mm512_set1_ps(term.scale)), zero_(_mm512_set1_ps(term.zero)) {}
+      : scale_(_mm512_set1_ps(term.scale)), zero_(Sixteens::byte_zero<is_unsigned>(term.zero)) {}
 
   [[gnu::always_inline]] __m512 values(const std::uint8_t* from) const {
-    const __m512 whole = Sixteens::bytes<is_unsigned>(reinterpret_cast<const std::byte*>(from));
-    return _mm512_mul_ps(_mm512_sub_ps(whole, zero_), scale_);
+    const auto* const bytes = reinterpret_cast<const std::byte*>(from);
+    return _mm512_mul_ps(Sixteens::bytes_less<is_unsigned>(bytes, zero_), scale_);
   }
 
  private:
@@ -54,7 +54,7 @@ class Adder {
         least_(_mm512_set1_ps(sum.relu ? 0.0F : -__builtin_inff())),
         low_(_mm512_set1_ps(sum.y_low - sum.y.zero)),
         high_(_mm512_set1_ps(sum.y_high - sum.y.zero)),
-        zero_(_mm512_set1_epi16(static_cast<short>(sum.y.zero))) {}
+        bytes_(static_cast<std::int32_t>(sum.y.zero)) {}
 
   void run(const std::uint8_t* a, const std::uint8_t* b, std::uint8_t* y,
            std::int64_t count) const {
@@ -74,8 +74,7 @@ class Adder {
   [[gnu::always_inline]] void add(const std::uint8_t* a, const std::uint8_t* b,
                                   std::uint8_t* y) const {
     constexpr std::int64_t half = together / 2;
-    store_bytes<y_unsigned, true>(reinterpret_cast<std::byte*>(y), steps(a, b),
-                                  steps(a + half, b + half), zero_);
+    bytes_.store({steps(a, b), steps(a + half, b + half)}, reinterpret_cast<std::byte*>(y));
   }
   [[gnu::always_inline]] __m512 steps(const std::uint8_t* a, const std::uint8_t* b) const {
     const __m512 sum = _mm512_add_ps(a_.values(a), b_.values(b));
@@ -87,7 +86,7 @@ class Adder {
   Term<b_unsigned> b_;
   Quotient quotient_;
   __m512 least_, low_, high_;
-  __m512i zero_;
+  ByteRows<y_unsigned, true> bytes_;
 };
 
 }  // namespace
