@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "cli/training_fixture.h"
+#include "narrowgauge/error.h"
 
 namespace narrowgauge::testing_cli::ending_test {
 namespace {
