@@ -49,9 +49,13 @@ Offer bounded_image(const BoundedRequest& request) {
 }
 
 Offer bounded_pixel_tiles(const BoundedRequest& request) {
-  return offer_bounded(
+  Offer offer = offer_bounded(
       request, Way::tiles, cpu::pixel_convolution_reason,
       [](const cpu::BoundedConvolution& c) { return cpu::prepare_pixel_convolution(c); });
+  // Rows of the residual, which lies as y does, are read before y is stored in their place.
+  if (offer && request.convolution.residual)
+    offer.in_place = {{request.inputs[cpu::bounded_residual], 0}};
+  return offer;
 }
 
 Offer depthwise_convolution(const ConvolutionRequest& request) {

@@ -60,9 +60,14 @@ Offer offer_quantized_conv(const Request& request) {
   const QuantizedNumbers numbers = quantized_numbers(request, quantized_end(op));
   reason = reason_of(views, window, numbers, request.target.isa);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  return quantized_offer([=, threads = request.target.threads] {
+  Offer offer = quantized_offer([=, threads = request.target.threads] {
     return prepare(views, window, numbers, threads > 0 ? threads : thread_count());
   });
+  // Rows of a residual are read before y is stored in their place.
+  if (views.residual && bits(views.residual->dtype) == bits(views.y.dtype) &&
+      same_layout(*views.residual, views.y))
+    offer.in_place = {{quantized_residual, 0}};
+  return offer;
 }
 
 std::string no_reason(const QuantizedViews&, const ConvolutionWindow&, const QuantizedNumbers&,

@@ -8,12 +8,13 @@
 #include <span>
 #include <vector>
 
-#include "base/parallel.h"
+#include "kernels/cpu/core/work.h"
 
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t grain = 1 << 14;  // bytes that are compared in a piece
+constexpr std::int64_t grain = 1 << 14;  // bytes that are compared in a task
+constexpr std::int64_t tasks_each = 8;   // thread
 constexpr std::int64_t lanes = 32;
 constexpr std::size_t most_taps = 64;  // that are compared at once
 
@@ -36,6 +37,8 @@ class ByteMaxPool {
       axes_[3 - spatial + i] = {x.dims[i + 2],     y.dims[i + 2],       window.kernel[i],
                                 window.strides[i], window.dilations[i], window.pads_begin[i],
                                 x.strides[i + 2],  y.strides[i + 2]};
+    together_ = x.strides[1] == 1 && y.strides[1] == 1;
+    lines_together_ = together_ && axes_[2].x_step == x.dims[1];
   }
 
   void run(const Call& call) const {
@@ -43,14 +46,20 @@ class ByteMaxPool {
     const std::int64_t lines = y_.dims[0] * z.y * y.y;
     const std::int64_t work =
         std::max<std::int64_t>(y_.dims[1] * x.y * z.kernel * y.kernel * x.kernel, 1);
-    parallel_for(lines, std::max<std::int64_t>(grain / work, 1),
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t line = begin; line < end; ++line) one_line(call, line);
-                 });
+    const std::int64_t threads = thread_count();
+    const std::int64_t tasks =
+        std::min({lines, ceil_divide(lines * work, grain), tasks_each * threads});
+    hand_out(tasks, threads, [&](std::int64_t task, std::int64_t) {
+      std::vector<std::uint8_t> columns;
+      if (lines_together_) columns.resize(static_cast<std::size_t>(x.x * x_.dims[1]));
+      const Part part = part_of(lines, tasks, task);
+      for (std::int64_t line = part.begin; line < part.end; ++line) one_line(call, line, columns);
+    });
   }
 
  private:
-  void one_line(const Call& call, std::int64_t line) const {
+  // `columns`: a line of x, if lines lie together.
+  void one_line(const Call& call, std::int64_t line, std::span<std::uint8_t> columns) const {
     const auto& [z, y, x] = axes_;
     const std::int64_t at_y = line % y.y, at_z = line / y.y % z.y, image = line / (y.y * z.y);
     const auto* const from =
@@ -63,7 +72,27 @@ class ByteMaxPool {
         const std::int64_t in_z = z.place(at_z, kz), in_y = y.place(at_y, ky);
         if (in_z >= 0 && in_y >= 0) lines.push_back(from + in_z * z.x_step + in_y * y.x_step);
       }
+    if (lines_together_) {
+      largest_together(
+          std::ssize(columns), std::ssize(lines),
+          [&](std::int64_t i) { return lines[static_cast<std::size_t>(i)]; }, columns.data());
+      for (std::int64_t i = 0; i < x.y; ++i, to += x.y_step) of_columns(columns.data(), i, to);
+      return;
+    }
     for (std::int64_t i = 0; i < x.y; ++i, to += x.y_step) one_pixel(lines, i, to);
+  }
+
+  // A pixel of y, of the largest in each column of the lines that it sees.
+  void of_columns(const std::uint8_t* columns, std::int64_t at, std::uint8_t* to) const {
+    const Axis& x = axes_[2];
+    const std::int64_t channels = x_.dims[1], before = at * x.stride - x.pad;
+    const std::int64_t first = before < 0 ? (-before + x.dilation - 1) / x.dilation : 0;
+    const std::int64_t inside = (x.x - before + x.dilation - 1) / x.dilation;
+    const std::uint8_t* const from = columns + (before + first * x.dilation) * channels;
+    const std::int64_t step = x.dilation * channels;
+    largest_together(
+        channels, std::min(x.kernel, inside) - first,
+        [=](std::int64_t i) { return from + i * step; }, to);
   }
 
   void one_pixel(std::span<const std::uint8_t* const> lines, std::int64_t at,
@@ -89,9 +118,11 @@ class ByteMaxPool {
     const std::int64_t channels = y_.dims[1], x_step = x_.strides[1], y_step = y_.strides[1];
     // Signed bytes are ordered as unsigned ones with the first bit flipped.
     const std::uint8_t flip = is_signed_ ? 0x80 : 0;
-    std::int64_t c = 0;
-    if (x_step == 1 && y_step == 1) c = store_whole(taps, y);
-    for (; c < channels; ++c) {
+    if (together_)
+      return largest_together(
+          channels, std::ssize(taps),
+          [&](std::int64_t i) { return taps[static_cast<std::size_t>(i)]; }, y);
+    for (std::int64_t c = 0; c < channels; ++c) {
       std::uint8_t largest = flip;
       for (const std::uint8_t* const x : taps)
         if ((x[c * x_step] ^ flip) > (largest ^ flip)) largest = x[c * x_step];
@@ -99,22 +130,50 @@ class ByteMaxPool {
     }
   }
 
-  // Channels in whole vectors; returns how many these are.
-  std::int64_t store_whole(std::span<const std::uint8_t* const> taps, std::uint8_t* y) const {
-    const std::int64_t whole = y_.dims[1] / lanes * lanes;
-    for (std::int64_t c = 0; c < whole; c += lanes) {
-      __m256i largest = _mm256_set1_epi8(static_cast<char>(is_signed_ ? 0x80 : 0));
-      for (const std::uint8_t* const x : taps) {
-        const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + c));
-        largest = is_signed_ ? _mm256_max_epi8(a, largest) : _mm256_max_epu8(a, largest);
+  // The largest of `count` taps in each of so many bytes. tap(i) is where one begins.
+  template <class Tap>
+  void largest_together(std::int64_t bytes, std::int64_t count, const Tap& tap,
+                        std::uint8_t* y) const {
+    if (is_signed_)
+      largest_of<true>(bytes, count, tap, y);
+    else
+      largest_of<false>(bytes, count, tap, y);
+  }
+  template <bool is_signed, int vectors, class Tap>
+  static void largest_at(std::int64_t c, std::int64_t count, const Tap& tap, std::uint8_t* y) {
+    __m256i largest[vectors];
+#pragma GCC unroll 4
+    for (__m256i& each : largest) each = _mm256_set1_epi8(static_cast<char>(is_signed ? 0x80 : 0));
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto* const from = reinterpret_cast<const __m256i*>(tap(i) + c);
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) {
+        const __m256i a = _mm256_loadu_si256(from + v);
+        largest[v] = is_signed ? _mm256_max_epi8(a, largest[v]) : _mm256_max_epu8(a, largest[v]);
       }
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + c), largest);
     }
-    return whole;
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v)
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + c) + v, largest[v]);
+  }
+  template <bool is_signed, class Tap>
+  static void largest_of(std::int64_t bytes, std::int64_t count, const Tap& tap, std::uint8_t* y) {
+    constexpr std::uint8_t flip = is_signed ? 0x80 : 0;
+    std::int64_t c = 0;
+    for (; c + 4 * lanes <= bytes; c += 4 * lanes) largest_at<is_signed, 4>(c, count, tap, y);
+    for (; c + 2 * lanes <= bytes; c += 2 * lanes) largest_at<is_signed, 2>(c, count, tap, y);
+    for (; c + lanes <= bytes; c += lanes) largest_at<is_signed, 1>(c, count, tap, y);
+    for (; c < bytes; ++c) {
+      std::uint8_t largest = flip;
+      for (std::int64_t i = 0; i < count; ++i)
+        if ((tap(i)[c] ^ flip) > (largest ^ flip)) largest = tap(i)[c];
+      y[c] = largest;
+    }
   }
 
   View x_, y_;
   bool is_signed_;
+  bool together_, lines_together_;  // channels, and the pixels of a line of x
   std::array<Axis, 3> axes_;
 };
 
