@@ -105,12 +105,11 @@ class AlignedBytes {
 };
 
 // Packs what is to be packed, and runs with a workspace filled with NaN; an input may be null.
-inline std::int64_t run(const Prepared& prepared, const std::vector<const GuardedArray*>& inputs,
-                        const std::vector<GuardedArray*>& outputs) {
+inline std::int64_t run_into(const Prepared& prepared,
+                             const std::vector<const GuardedArray*>& inputs,
+                             std::vector<void*> out) {
   std::vector<const void*> in;
-  std::vector<void*> out;
   for (const GuardedArray* array : inputs) in.push_back(array ? array->data() : nullptr);
-  for (GuardedArray* array : outputs) out.push_back(array->data());
   AlignedBytes workspace(prepared.workspace), packed(prepared.packed.bytes);
   auto* const packed_bytes = reinterpret_cast<std::byte*>(packed.data());
   if (prepared.packed.bytes > 0) prepared.packed.run(in.data(), packed_bytes);
@@ -119,6 +118,13 @@ inline std::int64_t run(const Prepared& prepared, const std::vector<const Guarde
   EXPECT_TRUE(workspace.guard_intact()) << "the workspace is longer than promised";
   EXPECT_TRUE(packed.guard_intact()) << "what is packed is longer than promised";
   return flushed;
+}
+
+inline std::int64_t run(const Prepared& prepared, const std::vector<const GuardedArray*>& inputs,
+                        const std::vector<GuardedArray*>& outputs) {
+  std::vector<void*> out;
+  for (GuardedArray* array : outputs) out.push_back(array->data());
+  return run_into(prepared, inputs, std::move(out));
 }
 
 inline double relative_error(const std::vector<double>& got, const std::vector<double>& expected) {

@@ -106,6 +106,23 @@ TEST(float_convolution, matches_the_reference) {
     }
 }
 
+// They are where y begins at a line of cache.
+TEST(float_convolution, stores_large_results_past_the_caches_with_the_same_bits) {
+  NG_NEEDS_AVX512();
+  const ConvolutionCase shape{"", 1, 8, 128, {256, 256}, {1, 1}};
+  GuardedArray x(DType::f32, shape.x_dims(), Layout::channels_last), w(DType::f32, shape.w_dims());
+  x.randomize(1), w.randomize(2, 0.5);
+  const View y = channels_last_view(DType::f32, shape.y_dims());
+  const Prepared prepared =
+      prepare_float_convolution({x.view(), w.view(), y, {}}, shape.window(), {}, {.threads = 2});
+  const std::int64_t bytes = bytes_for(element_count(y.dims), DType::f32);
+  AlignedBytes past(bytes), through(bytes + 4);
+  run_into(prepared, {&x, &w}, {past.data()});
+  run_into(prepared, {&x, &w}, {through.data() + 4});
+  EXPECT_TRUE(std::equal(past.data(), past.data() + bytes, through.data() + 4));
+  EXPECT_TRUE(past.guard_intact());
+}
+
 TEST(float_convolution, adds_a_residual_and_keeps_bounds) {
   NG_NEEDS_AVX512();
   for (const ConvolutionCase& shape : cases()) {

@@ -50,9 +50,8 @@ template <int rows, int vectors>
 }
 
 template <int rows, int vectors>
-void multiply(const FloatBlock& block) {
-  FloatTile<rows, vectors> tile(block.results);
-  if (block.results.residual) prefetch_residual<rows, vectors>(block.results);
+[[gnu::always_inline]] inline void add_taps(FloatTile<rows, vectors>& tile,
+                                            const FloatBlock& block) {
   for (std::int64_t tap = 0; tap < block.taps; ++tap) {
     const float* const* const at = block.rows + tap * float_block_rows;
     const std::int64_t begin = tap * block.depth;
@@ -60,23 +59,42 @@ void multiply(const FloatBlock& block) {
       add_tap(tile, at, block.weights + begin * vectors * lanes, block.depth,
               block.ahead + begin * lanes / 2);
   }
+}
+
+// The compiler moves sums from register to register around the loop over taps: a single one has
+// functions without it.
+template <int rows, int vectors, bool single>
+void multiply(const FloatBlock& block) {
+  FloatTile<rows, vectors> tile(block.results);
+  if (block.results.residual) prefetch_residual<rows, vectors>(block.results);
+  if constexpr (single)
+    add_tap(tile, block.rows, block.weights, block.depth, block.ahead);
+  else
+    add_taps(tile, block);
   tile.store(block.results);
 }
 
-template <int vectors>
+template <int vectors, bool single>
 void multiply_rows(const FloatBlock& block) {
   static constexpr void (*of_rows[float_block_rows])(const FloatBlock&) = {
-      multiply<1, vectors>,  multiply<2, vectors>,  multiply<3, vectors>,  multiply<4, vectors>,
-      multiply<5, vectors>,  multiply<6, vectors>,  multiply<7, vectors>,  multiply<8, vectors>,
-      multiply<9, vectors>,  multiply<10, vectors>, multiply<11, vectors>, multiply<12, vectors>,
-      multiply<13, vectors>, multiply<14, vectors>};
+      multiply<1, vectors, single>,  multiply<2, vectors, single>,  multiply<3, vectors, single>,
+      multiply<4, vectors, single>,  multiply<5, vectors, single>,  multiply<6, vectors, single>,
+      multiply<7, vectors, single>,  multiply<8, vectors, single>,  multiply<9, vectors, single>,
+      multiply<10, vectors, single>, multiply<11, vectors, single>, multiply<12, vectors, single>,
+      multiply<13, vectors, single>, multiply<14, vectors, single>};
   of_rows[block.row_count - 1](block);
+}
+
+template <bool single>
+void multiply_channels(const FloatBlock& block) {
+  block.results.channels > lanes ? multiply_rows<2, single>(block)
+                                 : multiply_rows<1, single>(block);
 }
 
 }  // namespace
 
 void multiply_float_block(const FloatBlock& block) {
-  block.results.channels > lanes ? multiply_rows<2>(block) : multiply_rows<1>(block);
+  block.taps == 1 && *block.rows ? multiply_channels<true>(block) : multiply_channels<false>(block);
 }
 
 void end_float_streams() { _mm_sfence(); }
