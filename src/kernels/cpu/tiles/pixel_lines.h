@@ -5,12 +5,12 @@
 // their pads, in an order in which pixels of the output stay the same distance apart from line to
 // line. Places between the lines of the output are computed too, and left out on store.
 //
-// Where pixels of bytes are so few that a step holds what a window sees of several lines, these are
-// woven: a pixel of a copied line is one of each. Where pixels are smaller than a step otherwise,
-// what a pixel of the output sees of a line, or all that it
-// sees if that is little, is copied together. Other pixels of bf16 are copied where they are no
-// whole number of steps, since what lies behind them may be infinite. Pixels of f32 are copied as
-// two of bf16, whose sum they are (split.h).
+// Where pixels of bytes are so small that a step holds what a window sees of several lines, these
+// are woven: a pixel of a copied line is one of each. Where pixels are smaller than a step
+// otherwise, what a pixel of the output sees of a line, or all that it sees if that is little, is
+// copied together. Other pixels of bf16 are copied where they are no whole number of steps, since
+// what lies behind them may be infinite. Pixels of f32 are copied as two of bf16, whose sum they
+// are (split.h).
 #pragma once
 
 #include <array>
