@@ -55,18 +55,9 @@ class StepsFinder {
       if (!(scales->at(i) > 0) || std::isinf(scales->at(i))) return false;
       found.scales.push_back(scales->at(i));
     }
-    return read_zero(node, found.zero);
-  }
-
-  bool read_zero(const Node& node, double& zero) const {
-    const Value given = input_or_absent(node, 2);
-    if (given.is_absent()) return true;
-    const Tensor* const zeros = graph_.constant_value(given);
-    if (!zeros || zeros->size() == 0) return false;
-    zero = zeros->at(0);
-    for (std::int64_t i = 0; i < zeros->size(); ++i)
-      if (zeros->at(i) != zero) return false;
-    return true;
+    const std::optional<double> zero = zero_point(graph_, input_or_absent(node, 2));
+    found.zero = zero.value_or(0);
+    return zero.has_value();
   }
 
   // The convolution whose result is quantised.
@@ -182,8 +173,9 @@ class Absorber {
   void take(const ChannelSteps& found) {
     ChannelFactors& before = factors_[found.convolution];
     const std::int64_t channels = channels_of(found.convolution);
-    multiply(before.weights, channels, reciprocals(found.scales));
-    multiply(before.biases, channels, reciprocals(found.scales));
+    const std::vector<double> factors = reciprocals(found.scales);
+    multiply(before.weights, channels, factors);
+    multiply(before.biases, channels, factors);
     for (const int depthwise : found.depthwise)
       multiply(factors_[depthwise].weights, channels_of(depthwise), found.scales);
     if (found.bound >= 0) bounds_.insert(found.bound);

@@ -106,7 +106,8 @@ class Mover {
     const Values inputs = rebuild_.mapped(node.inputs);
     const auto table = dequantized(now_, inputs[0], &axis);
     if (!table || axis != 0 || node.as<Gather>().axis != 0) return false;
-    if (node.outputs[0].type.dtype != DType::f32 || !is_zero(table->zero)) return false;
+    if (node.outputs[0].type.dtype != DType::f32 || zero_point(now_, table->zero) != 0)
+      return false;
     Graph& graph = rebuild_.graph();
     const Value rows = graph.add(Gather{}, {table->bytes, inputs[1]}, options_beside(node));
     const Value scales = graph.add(Gather{}, {table->scale, inputs[1]}, options_beside(node));
@@ -115,15 +116,6 @@ class Mover {
     const Value column = graph.add(ReshapeTo{columns}, {scales}, options_beside(node));
     const Value wide = graph.add(Cast{.to = DType::f32}, {rows}, options_beside(node));
     rebuild_.map({i, 0}, graph.add(Mul{}, {wide, column}, options_of(node)));
-    return true;
-  }
-
-  bool is_zero(Value zero) const {
-    if (zero.is_absent()) return true;
-    const Tensor* const known = now_.constant_value(zero);
-    if (!known) return false;
-    for (std::int64_t i = 0; i < known->size(); ++i)
-      if (known->at(i) != 0) return false;
     return true;
   }
 

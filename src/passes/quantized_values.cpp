@@ -74,6 +74,15 @@ std::optional<QuantizedValue> dequantized(const Graph& graph, Value value) {
   return axis < 0 ? found : std::nullopt;
 }
 
+std::optional<double> zero_point(const Graph& graph, Value zero) {
+  if (zero.is_absent()) return 0;
+  const Tensor* const known = graph.constant_value(zero);
+  if (!known || known->size() == 0) return {};
+  for (std::int64_t i = 1; i < known->size(); ++i)
+    if (known->at(i) != known->at(0)) return {};
+  return known->at(0);
+}
+
 std::optional<QuantizedValue> quantization(const Graph& graph, const Node& node) {
   if (!node.is<QuantizeLinear>() || !is_byte(node.outputs[0].type.dtype)) return {};
   const auto& op = node.as<QuantizeLinear>();

@@ -30,6 +30,8 @@ Value before_float_casts(const Graph& graph, Value value);
 std::optional<QuantizedValue> dequantized(const Graph& graph, Value value, int* axis);
 // The same with one scale for all.
 std::optional<QuantizedValue> dequantized(const Graph& graph, Value value);
+// The zero point, 0 where there is none; nothing where it is not known or not the same for all.
+std::optional<double> zero_point(const Graph& graph, Value zero);
 // For a QuantizeLinear to u8 or i8 with one scale, which is not known to be none above 0: what it
 // reads, with scale and zero point.
 std::optional<QuantizedValue> quantization(const Graph& graph, const Node& node);
