@@ -152,7 +152,13 @@ struct FinishedConvolution {
   std::array<int, own_inputs> ports;
 };
 
-using PrepareFinished = cpu::Prepared (*)(const FinishedConvolution&);
+struct FinishedKernel {
+  std::string_view name;  // of the convolution's
+  cpu::Prepared (*prepare)(const FinishedConvolution&);
+  // Whether sums with a residual are within their bounds before they are stored: also in the place
+  // of the residual.
+  bool takes_bounds;
+};
 
 // The tail in the form that panels take: with a residual that lies as the result does.
 std::optional<BoundedTail> bounded_tail_of(const Request& request, const Graph& body, int index) {
@@ -191,7 +197,7 @@ cpu::Prepared prepare_finished_onednn(const FinishedConvolution& convolution) {
                              convolution.options);
 }
 
-Offer offer_finished(const Request& request, std::string_view kernel, PrepareFinished prepare) {
+Offer offer_finished(const Request& request, const FinishedKernel& kernel) {
   const Region body = request.as<Fused>().body;
   const int index = finished_convolution(*body);
   if (index < 0) return Offer::decline("no convolution with elementwise ops behind it");
@@ -202,7 +208,7 @@ Offer offer_finished(const Request& request, std::string_view kernel, PrepareFin
   const ConvolutionOperands operands = operands_of(request, ports);
   const Request inner{*node.op,       node.attributes, operands.inputs, {&operands.output, 1},
                       request.target, node.math,       request.name,    request.deterministic};
-  reason = kernel_reason(inner, kernel);
+  reason = kernel_reason(inner, kernel.name);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const StripParts tail = tail_of(request, *body, index);
   if (!tail.reason.empty()) return Offer::decline(tail.reason);
@@ -212,11 +218,12 @@ Offer offer_finished(const Request& request, std::string_view kernel, PrepareFin
   cpu::ContractionOptions options = contraction_options(inner);
   options.lasting = lasting_inputs(inner, bias.present ? std::vector{0, 1, 2} : std::vector{0, 1});
   options.finish = finish_with(tail, request.inputs.size());
+  FinishedConvolution finished{convolution.views(), convolution.window, options, tail, {}, ports};
+  if (kernel.takes_bounds) finished.bounded = bounded_tail_of(request, *body, index);
   Offer offer;
-  offer.prepare = [finished =
-                       FinishedConvolution{convolution.views(), convolution.window, options, tail,
-                                           bounded_tail_of(request, *body, index), ports},
-                   prepare](Offer& ready) {
+  if (finished.bounded && finished.bounded->residual >= 0)
+    offer.in_place = {{finished.bounded->residual, 0}};
+  offer.prepare = [finished = std::move(finished), prepare = kernel.prepare](Offer& ready) {
     set_finished(ready, prepare(finished), finished.tail, finished.ports);
   };
   return offer;
@@ -225,15 +232,15 @@ Offer offer_finished(const Request& request, std::string_view kernel, PrepareFin
 }  // namespace
 
 Offer offer_finished_tiles(const Request& request) {
-  return offer_finished(request, "pixel tiles", prepare_finished_tiles);
+  return offer_finished(request, {"pixel tiles", prepare_finished_tiles, false});
 }
 
 Offer offer_finished_panels(const Request& request) {
-  return offer_finished(request, "panels", prepare_finished_panels);
+  return offer_finished(request, {"panels", prepare_finished_panels, true});
 }
 
 Offer offer_finished_onednn(const Request& request) {
-  return offer_finished(request, "onednn", prepare_finished_onednn);
+  return offer_finished(request, {"onednn", prepare_finished_onednn, false});
 }
 
 }  // namespace narrowgauge

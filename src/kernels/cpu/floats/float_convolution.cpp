@@ -24,6 +24,7 @@ constexpr std::int64_t bytes_each_block = 64 << 10;  // of weights, that may be 
 constexpr std::int64_t bytes_in_cache = 1 << 20;     // of weights, that stay in L2
 constexpr std::int64_t blocks_of_panel = 4;          // bring the next panel into L2
 constexpr std::int64_t ahead_each = 8;  // floats brought into L2 with each product of a pixel
+constexpr std::int64_t input_bytes_in_l1 = 12 << 10;  // of the blocks of a turn, at least
 constexpr std::int64_t most_input_bytes = 512 << 10;  // of the blocks of a turn: a part of L2
 
 // Memory holds for each thread the pointers of a turn's blocks.
@@ -32,7 +33,7 @@ class FloatConvolution {
   FloatConvolution(const ConvolutionViews& views, const ConvolutionWindow& window,
                    const FloatTail& tail, const ContractionOptions& options)
       : window_(views.x, views.w.dims, views.y.dims, window),
-        weights_(views.w),
+        weights_(views.w, window_.rows()),
         biased_(views.bias),
         tail_(tail),
         finish_(options.finish),
@@ -63,8 +64,6 @@ class FloatConvolution {
     return block * least_rows_ + std::min(block, longer_blocks_);
   }
   std::int64_t block_pointers() const { return window_.taps() * float_block_rows; }
-  // Whether panels come from beyond L2.
-  bool is_fetched() const { return weights_.bytes() > bytes_in_cache / 2; }
   // Threads write to no line of cache together.
   std::int64_t slot_pointers() const {
     return round_up(ceil_divide(blocks_, turns_) * block_pointers(), 16);
@@ -74,13 +73,16 @@ class FloatConvolution {
   // the more blocks, as long as these have their inputs in L2. Where the weights are larger than
   // that, or the blocks are few, each thread takes panels of its own.
   void choose(int threads, std::int64_t input_bytes) {
-    blocks_ = ceil_divide(window_.rows(), float_block_rows);
+    blocks_ = ceil_divide(window_.rows(), weights_.block_pixels());
     least_rows_ = window_.rows() / blocks_;
     longer_blocks_ = window_.rows() % blocks_;
     const std::int64_t wanted = threads > 1 ? float_tasks * threads : 1, bytes = weights_.bytes();
+    is_fetched_ = bytes > bytes_in_cache / 2;
+    const std::int64_t blocks_in_l1 =
+        std::clamp<std::int64_t>(input_bytes_in_l1 * blocks_ / input_bytes, 1, most_blocks);
     const std::int64_t most = std::clamp<std::int64_t>(
         std::min(bytes / bytes_each_block, most_input_bytes * blocks_ / input_bytes),
-        is_fetched() ? blocks_of_panel : 1, most_blocks);
+        is_fetched_ ? blocks_of_panel : blocks_in_l1, most_blocks);
     turns_ = ceil_divide(blocks_, most);
     if (blocks_ < wanted || bytes > std::max(bytes_in_cache, input_bytes)) {
       groups_ = std::min(wanted, weights_.panels());
@@ -137,12 +139,14 @@ class FloatConvolution {
     return next;
   }
 
+  void add_panel(FloatStretches& ahead, const float* packed, std::int64_t panel) const {
+    ahead.add(weights_.panel(packed, panel), weights_.panel_size(panel));
+  }
+
   FloatStretches stretches_of(const Next& next, const float* packed, std::int64_t i,
                               std::int64_t panel) const {
     FloatStretches ahead;
-    if (is_fetched())
-      ahead.add(weights_.panel(packed, panel + 1 < weights_.panels() ? panel + 1 : 0),
-                weights_.panel_size());
+    if (is_fetched_) add_panel(ahead, packed, panel + 1 < weights_.panels() ? panel + 1 : 0);
     ahead.add(next.x + i * next.x_each, next.x_each);
     ahead.add(next.residual + i * next.residual_each, next.residual_each);
     return ahead;
@@ -156,7 +160,7 @@ class FloatConvolution {
   void run_block(const Call& call, std::int64_t block, std::int64_t panel,
                  const Located& located) const {
     const std::int64_t row = first_row(block);
-    const std::int64_t column = panel * float_panel, at = row * weights_.outputs() + column;
+    const std::int64_t column = weights_.column(panel), at = row * weights_.outputs() + column;
     const auto input = [&](int index) { return static_cast<const float*>(call.inputs[index]); };
     avx512::multiply_float_block({
         .rows = located.pointers,
@@ -187,6 +191,7 @@ class FloatConvolution {
   FloatTail tail_;
   Finish finish_;
   bool streams_;
+  bool is_fetched_ = false;                                         // panels come from beyond L2
   std::int64_t least_rows_ = 1, longer_blocks_ = 0;                 // of a block
   std::int64_t blocks_ = 1, turns_ = 1, groups_ = 1, workers_ = 1;  // groups of panels
 };

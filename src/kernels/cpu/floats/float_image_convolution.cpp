@@ -29,7 +29,7 @@ class FloatImage {
   FloatImage(const ConvolutionViews& views, const ConvolutionWindow& window, const FloatTail& tail,
              const ContractionOptions& options)
       : window_(views.x, views.w, views.y, window),
-        weights_(image_taps(views.w)),
+        weights_(image_taps(views.w), window_.lines * window_.y_pixels),
         biased_(views.bias),
         tail_(tail),
         finish_(options.finish),
@@ -73,7 +73,7 @@ class FloatImage {
     const auto* const packed = reinterpret_cast<const float*>(call.packed);
     const auto input = [&](int index) { return static_cast<const float*>(call.inputs[index]); };
     for (std::int64_t panel = 0; panel < weights_.panels(); ++panel) {
-      const std::int64_t channel = panel * float_panel;
+      const std::int64_t channel = weights_.column(panel);
       const std::int64_t y = line * window_.y_pixels * window_.outputs + channel;
       avx512::multiply_image_line({
           .rows = rows,

@@ -13,13 +13,13 @@ struct FloatBounds {
   float most = std::numeric_limits<float>::infinity();
 };
 
-// Of some pixels, up to 32 channels that lie together.
+// Of some pixels, up to 48 channels that lie together.
 struct FloatResults {
   const float* bias;      // for each channel, or null
   const float* residual;  // added to the sums, lies as y does; or null
   float* y;
   std::int64_t pitch;     // elements between pixels of y
-  std::int64_t channels;  // 1 to 32
+  std::int64_t channels;  // 1 to 48
   FloatBounds bounds;
   bool streams;  // y is stored past the caches: whole lines, which nobody reads soon
 };

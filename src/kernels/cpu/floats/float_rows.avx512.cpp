@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/floats/float_rows.h"
 
+#include <cstddef>
+#include <utility>
+
+#include "kernels/cpu/core/work.h"
 #include "kernels/cpu/floats/float_tile_avx512.h"
 
 namespace narrowgauge::cpu::avx512 {
@@ -17,12 +21,13 @@ template <int rows, int vectors>
 [[gnu::always_inline]] inline void prefetch_residual(const FloatResults& results) {
 #pragma GCC unroll 14
   for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 2
+#pragma GCC unroll 3
     for (int v = 0; v < vectors; ++v)
       prefetch_line(results.residual + r * results.pitch + v * lanes);
 }
 
-template <int rows, int vectors>
+// Prefetches stand between products: next to the loads of weights they would wait for these.
+template <bool fetched, int rows, int vectors>
 [[gnu::always_inline]] inline void add_tap(FloatTile<rows, vectors>& tile, const float* const* at,
                                            const float* weights, std::int64_t depth,
                                            const float* ahead) {
@@ -31,16 +36,14 @@ template <int rows, int vectors>
   for (int r = 0; r < rows; ++r) x[r] = at[r];
   for (std::int64_t k = 0; k < depth; ++k) {
     __m512 columns[vectors];
-#pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v) {
-      columns[v] = _mm512_loadu_ps(weights + v * lanes);
-      prefetch_line(weights + (lines_ahead + v) * lanes);
-    }
-    _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T1);
+#pragma GCC unroll 3
+    for (int v = 0; v < vectors; ++v) columns[v] = _mm512_loadu_ps(weights + v * lanes);
 #pragma GCC unroll 14
     for (int r = 0; r < rows; ++r) {
       const __m512 pixel = _mm512_set1_ps(x[r][k]);
-#pragma GCC unroll 2
+      if (fetched && r < vectors) prefetch_line(weights + (lines_ahead + r) * lanes);
+      if (r == rows / 2) _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T1);
+#pragma GCC unroll 3
       for (int v = 0; v < vectors; ++v)
         tile.sums[r][v] = _mm512_fmadd_ps(pixel, columns[v], tile.sums[r][v]);
     }
@@ -49,52 +52,63 @@ template <int rows, int vectors>
   }
 }
 
-template <int rows, int vectors>
+template <bool fetched, int rows, int vectors>
 [[gnu::always_inline]] inline void add_taps(FloatTile<rows, vectors>& tile,
                                             const FloatBlock& block) {
   for (std::int64_t tap = 0; tap < block.taps; ++tap) {
     const float* const* const at = block.rows + tap * float_block_rows;
     const std::int64_t begin = tap * block.depth;
     if (*at)
-      add_tap(tile, at, block.weights + begin * vectors * lanes, block.depth,
-              block.ahead + begin * lanes / 2);
+      add_tap<fetched>(tile, at, block.weights + begin * vectors * lanes, block.depth,
+                       block.ahead + begin * lanes / 2);
   }
 }
 
 // The compiler moves sums from register to register around the loop over taps: a single one has
 // functions without it.
-template <int rows, int vectors, bool single>
+template <int rows, int vectors, bool single, bool fetched>
 void multiply(const FloatBlock& block) {
   FloatTile<rows, vectors> tile(block.results);
   if (block.results.residual) prefetch_residual<rows, vectors>(block.results);
   if constexpr (single)
-    add_tap(tile, block.rows, block.weights, block.depth, block.ahead);
+    add_tap<fetched>(tile, block.rows, block.weights, block.depth, block.ahead);
   else
-    add_taps(tile, block);
+    add_taps<fetched>(tile, block);
   tile.store(block.results);
 }
 
-template <int vectors, bool single>
-void multiply_rows(const FloatBlock& block) {
-  static constexpr void (*of_rows[float_block_rows])(const FloatBlock&) = {
-      multiply<1, vectors, single>,  multiply<2, vectors, single>,  multiply<3, vectors, single>,
-      multiply<4, vectors, single>,  multiply<5, vectors, single>,  multiply<6, vectors, single>,
-      multiply<7, vectors, single>,  multiply<8, vectors, single>,  multiply<9, vectors, single>,
-      multiply<10, vectors, single>, multiply<11, vectors, single>, multiply<12, vectors, single>,
-      multiply<13, vectors, single>, multiply<14, vectors, single>};
-  of_rows[block.row_count - 1](block);
+using Multiply = void (*)(const FloatBlock&);
+
+template <int vectors, bool single, bool fetched, std::size_t... row>
+Multiply of_rows(std::int64_t rows, std::index_sequence<row...>) {
+  static constexpr Multiply all[] = {multiply<row + 1, vectors, single, fetched>...};
+  return all[rows - 1];
+}
+
+template <int vectors, bool single, bool fetched>
+Multiply of_rows(std::int64_t rows) {
+  return of_rows<vectors, single, fetched>(rows,
+                                           std::make_index_sequence<float_block_pixels(vectors)>());
+}
+
+template <bool single, bool fetched>
+Multiply of_channels(const FloatBlock& block) {
+  if (block.results.channels > 2 * lanes) return of_rows<3, single, fetched>(block.row_count);
+  if (block.results.channels > lanes) return of_rows<2, single, fetched>(block.row_count);
+  return of_rows<1, single, fetched>(block.row_count);
 }
 
 template <bool single>
-void multiply_channels(const FloatBlock& block) {
-  block.results.channels > lanes ? multiply_rows<2, single>(block)
-                                 : multiply_rows<1, single>(block);
+Multiply of_weights(const FloatBlock& block) {
+  constexpr std::int64_t most_in_l1 = 6 << 10;  // floats of a panel
+  const std::int64_t floats = block.taps * block.depth * round_up(block.results.channels, lanes);
+  return floats > most_in_l1 ? of_channels<single, true>(block) : of_channels<single, false>(block);
 }
 
 }  // namespace
 
 void multiply_float_block(const FloatBlock& block) {
-  block.taps == 1 && *block.rows ? multiply_channels<true>(block) : multiply_channels<false>(block);
+  (block.taps == 1 && *block.rows ? of_weights<true>(block) : of_weights<false>(block))(block);
 }
 
 void end_float_streams() { _mm_sfence(); }

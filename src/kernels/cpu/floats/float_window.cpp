@@ -17,24 +17,23 @@ FloatWindow::FloatWindow(const View& x, const Dims& w, const Dims& y,
   is_dense_ = taps_ == 1 && is_channels_last(x);
   for (std::size_t i = 0; i < spatial; ++i)
     is_dense_ = is_dense_ && x.dims[i + 2] == y[i + 2] && window.pads_begin[i] == 0;
-  std::array<std::int64_t, 3> steps{};  // between taps
   for (std::size_t i = 0; i < spatial; ++i) {
     Axis& axis = axes_[3 - spatial + i];
-    axis = {y[i + 2], w[i + 2], {}, {}, {}};
+    axis = {y[i + 2], w[i + 2], {}, {}};
+    const auto offset = [&](std::int64_t place, std::int64_t tap) {
+      const std::int64_t at =
+          place * window.strides[i] - window.pads_begin[i] + tap * window.dilations[i];
+      return at < 0 || at >= x.dims[i + 2] ? -1 : at * x.strides[i + 2];
+    };
+    for (std::int64_t tap = 0; tap < axis.kernel; ++tap)
+      for (std::int64_t place = 0; place < axis.size; ++place)
+        axis.offsets.push_back(offset(place, tap));
     for (std::int64_t place = 0; place < axis.size; ++place) {
-      const std::int64_t first = place * window.strides[i] - window.pads_begin[i];
-      const std::int64_t last = first + (axis.kernel - 1) * window.dilations[i];
-      axis.inside.push_back(first >= 0 && last < x.dims[i + 2]);
+      const std::int64_t last = place * window.strides[i] - window.pads_begin[i] +
+                                (axis.kernel - 1) * window.dilations[i];
       axis.last.push_back(std::clamp<std::int64_t>(last, 0, x.dims[i + 2] - 1) * x.strides[i + 2]);
-      for (std::int64_t at = first; at <= last; at += window.dilations[i])
-        axis.offsets.push_back(at < 0 || at >= x.dims[i + 2] ? -1 : at * x.strides[i + 2]);
     }
-    steps[3 - spatial + i] = window.dilations[i] * x.strides[i + 2];
   }
-  for (std::int64_t kz = 0; kz < axes_[0].kernel; ++kz)
-    for (std::int64_t ky = 0; ky < axes_[1].kernel; ++ky)
-      for (std::int64_t kx = 0; kx < axes_[2].kernel; ++kx)
-        tap_offsets_.push_back(kz * steps[0] + ky * steps[1] + kx * steps[2]);
 }
 
 std::int64_t FloatWindow::reach(std::int64_t rows) const {
@@ -47,29 +46,20 @@ std::int64_t FloatWindow::reach(std::int64_t rows) const {
          x_axis.last[static_cast<std::size_t>((rows - 1) % x_axis.size)] + depth_;
 }
 
-void FloatWindow::locate_row(const float* image, const std::array<std::int64_t, 3>& place,
-                             const float* zeros, const float** pointers) const {
+void FloatWindow::locate_run(const float* image, const std::array<std::int64_t, 3>& place,
+                             std::int64_t count, const float* zeros, const float** pointers) const {
   const auto& [z, y, x] = axes_;
-  const std::int64_t* const at_z = z.offsets.data() + place[0] * z.kernel;
-  const std::int64_t* const at_y = y.offsets.data() + place[1] * y.kernel;
-  const std::int64_t* const at_x = x.offsets.data() + place[2] * x.kernel;
-  const auto is_inside = [&](std::size_t i) {
-    return axes_[i].inside[static_cast<std::size_t>(place[i])];
-  };
-  if (is_inside(0) && is_inside(1) && is_inside(2)) {
-    const float* const first = image + at_z[0] + at_y[0] + at_x[0];
-    for (const std::int64_t offset : tap_offsets_) {
-      *pointers = first + offset;
-      pointers += float_block_rows;
-    }
-    return;
-  }
   for (std::int64_t kz = 0; kz < z.kernel; ++kz)
-    for (std::int64_t ky = 0; ky < y.kernel; ++ky)
+    for (std::int64_t ky = 0; ky < y.kernel; ++ky) {
+      const std::int64_t at_z = z.at(kz, place[0])[0], at_y = y.at(ky, place[1])[0];
+      const bool outside = (at_z | at_y) < 0;
+      const float* const line = image + at_z + at_y;
       for (std::int64_t kx = 0; kx < x.kernel; ++kx, pointers += float_block_rows) {
-        const bool outside = (at_z[kz] | at_y[ky] | at_x[kx]) < 0;
-        *pointers = outside ? zeros : image + at_z[kz] + at_y[ky] + at_x[kx];
+        const std::int64_t* const at_x = x.at(kx, place[2]);
+        for (std::int64_t r = 0; r < count; ++r)
+          pointers[r] = outside || at_x[r] < 0 ? zeros : line + at_x[r];
       }
+    }
 }
 
 void FloatWindow::locate(const float* x, const float* zeros, std::int64_t first, std::int64_t count,
@@ -82,9 +72,10 @@ void FloatWindow::locate(const float* x, const float* zeros, std::int64_t first,
   const std::int64_t line = first / x_axis.size, slice = line / y_axis.size;
   std::array<std::int64_t, 3> place{slice % z_axis.size, line % y_axis.size, first % x_axis.size};
   const float* image = x + slice / z_axis.size * image_stride_;
-  for (std::int64_t r = 0; r < count; ++r) {
-    locate_row(image, place, zeros, pointers + r);
-    if (++place[2] < x_axis.size) continue;
+  for (std::int64_t row = 0; row < count;) {
+    const std::int64_t run = std::min(count - row, x_axis.size - place[2]);
+    locate_run(image, place, run, zeros, pointers + row);
+    row += run;
     place[2] = 0;
     if (++place[1] < y_axis.size) continue;
     place[1] = 0;

@@ -30,16 +30,19 @@ class FloatWindow {
 
  private:
   struct Axis {
+    const std::int64_t* at(std::int64_t tap, std::int64_t place) const {
+      return offsets.data() + tap * size + place;
+    }
+
     std::int64_t size = 1, kernel = 1;     // of y, of the window
-    std::vector<std::int64_t> offsets{0};  // [size][kernel] in x; below 0: outside
-    std::vector<bool> inside{true};        // for each place: all its taps
+    std::vector<std::int64_t> offsets{0};  // [kernel][size] in x; below 0: outside
     std::vector<std::int64_t> last{0};     // for each place: its last tap inside
   };
-  void locate_row(const float* image, const std::array<std::int64_t, 3>& place, const float* zeros,
-                  const float** pointers) const;
+  // For pixels that follow each other in a line of y.
+  void locate_run(const float* image, const std::array<std::int64_t, 3>& place, std::int64_t count,
+                  const float* zeros, const float** pointers) const;
 
-  std::array<Axis, 3> axes_;               // z, y, x
-  std::vector<std::int64_t> tap_offsets_;  // from the first tap's, where all are inside
+  std::array<Axis, 3> axes_;  // z, y, x
   std::int64_t image_stride_, depth_, rows_, taps_;
   bool is_dense_;
 };
