@@ -269,6 +269,7 @@ const std::vector<ConvolutionCase>& larger_cases() {
       {"pixels with a stride", 3, 100, 50, {39, 40}, {1, 1}, {2, 3}},
       {"whole pixels with a stride", 2, 64, 66, {33, 30}, {1, 1}, {2, 2}},
       {"many panels", 1, 1040, 320, {5, 5}, {1, 1}},
+      {"tiles that a panel stores", 1, 1152, 544, {9, 5}, {1, 1}},
       {"panels in several runs", 1, 1700, 640, {9, 5}, {1, 1}},
       {"lines in pairs", 5, 64, 80, {7, 7}, {3, 3}, {}, {}, {1, 1}, {1, 1}, 1, true},
       {"three lines woven, stride 2", 3, 3, 66, {37, 31}, {7, 7}, {2, 2}, {}, {3, 3}, {3, 2}},

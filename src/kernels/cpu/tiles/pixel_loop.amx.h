@@ -211,9 +211,9 @@ class PixelLoop {
       Rows::begin(context_, block.column);
     Work work(context_, last.sums, last.block, block);
     if (two)
-      multiply<true, reading>(p_.tiles.a + tile, run, work, ahead);
+      multiply<true, reading>(tile, run, work, ahead);
     else
-      multiply<false, reading>(p_.tiles.a + tile, run, work, ahead);
+      multiply<false, reading>(tile, run, work, ahead);
     const bool whole = run.first + run.count == p_.steps;
     Sum* const sums = !whole ? partial(tile) : last.sums == sums_[0] ? sums_[1] : sums_[0];
     store_sums(sums);
@@ -231,15 +231,29 @@ class PixelLoop {
     _tile_loadd(3, from + 16 * tile_panel + 16, 128);
   }
 
+  // Two loops, as one that chooses where it reads is slower.
   template <bool two, Reading reading>
-  [[gnu::always_inline]] void multiply(const std::byte* const* tiles, const Run& run, Work& work,
+  [[gnu::always_inline]] void multiply(std::int64_t tile, const Run& run, Work& work,
                                        Fetched& ahead) const {
-    const std::byte* const first = tiles[0];
-    const std::byte* const second = two ? tiles[1] : first;
     const std::byte* b = weights(run);
-    for (std::int64_t s = run.first; s < run.first + run.count; ++s, b += p_.step_bytes) {
+    const std::int64_t end = run.first + run.count;
+    std::int64_t at = (tile * p_.steps + 2 * run.first) * tile_bytes;  // of what is stored
+    if (p_.stored && run.panel > 0) {
+      for (std::int64_t s = run.first; s < end; ++s, b += p_.step_bytes, at += 2 * tile_bytes) {
+        std::byte* const stored = p_.stored + at;
+        Multiply::template step<two, reading>({stored, stored + tile_bytes, tile_step_bytes}, b,
+                                              p_.lower_at);
+        ahead.fetch();
+        work.step(rows_in_step_);
+      }
+      return;
+    }
+    const std::byte* const first = p_.tiles.a[tile];
+    const std::byte* const second = two ? p_.tiles.a[tile + 1] : first;
+    for (std::int64_t s = run.first; s < end; ++s, b += p_.step_bytes, at += 2 * tile_bytes) {
       Multiply::template step<two, reading>(
           {first + p_.step_at[s], second + p_.step_at[s], p_.row_bytes}, b, p_.lower_at);
+      if (p_.stored) store_tiles_of_a<two>(p_.stored + at, p_.stored + at + tile_bytes);
       ahead.fetch();
       work.step(rows_in_step_);
     }

@@ -28,9 +28,10 @@ class PixelTasks {
     const bool passes = parts_.tiles() >= least_run_tiles;
     const std::int64_t runs = passes ? ceil_divide(weights_.panel_bytes(), most_run_bytes) : 1;
     run_steps_ = ceil_divide(lines_.steps(), runs);
-    slot_bytes_ = partial_at_;
-    if (runs > 1 && !is_near(cut_.panels))
-      slot_bytes_ += ceil_divide(parts_.tiles(), 2) * sums_bytes;
+    stored_at_ = partial_at_;
+    const std::int64_t pairs = ceil_divide(parts_.tiles(), 2);
+    if (runs > 1 && !is_near(cut_.panels)) stored_at_ += pairs * sums_bytes;
+    slot_bytes_ = stored_at_ + (stores_tiles() ? pairs * lines_.steps() * 2 * tile_bytes : 0);
   }
 
   PixelTasks(const PixelTasks&) = delete;
@@ -61,7 +62,7 @@ class PixelTasks {
       body(PixelProduct{tiles, count, lines_.row_bytes(), parts_.step_at().data(), lines_.steps(),
                         operands.packed, weights_.step_bytes(), lines_.lower_at(), first_panel,
                         panels, near, !lines_.is_direct(), near ? lines_.steps() : run_steps_,
-                        slot + partial_at_},
+                        slot + partial_at_, stores_tiles() ? slot + stored_at_ : nullptr},
            parts_.pixels(part));
     });
   }
@@ -73,11 +74,17 @@ class PixelTasks {
     return panels * weights_.panel_bytes() <= most_near_weights;
   }
 
+  bool stores_tiles() const {
+    return lines_.is_direct() && lines_.row_bytes() % (2 * tile_step_bytes) == 0 &&
+           parts_.tiles() > 1 && cut_.panels >= least_panels_for_stored && !is_near(cut_.panels);
+  }
+
   PixelLines lines_;
   PixelWeights weights_;
   TileCut cut_;
   PixelParts parts_;
-  std::int64_t tasks_, workers_, pixels_at_, copies_at_, partial_at_, run_steps_, slot_bytes_;
+  std::int64_t tasks_, workers_, pixels_at_, copies_at_, partial_at_, stored_at_, run_steps_,
+      slot_bytes_;
 };
 
 }  // namespace narrowgauge::cpu

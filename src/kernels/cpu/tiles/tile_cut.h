@@ -26,6 +26,12 @@ inline constexpr std::int64_t most_near_weights = 256 << 10;
 inline constexpr std::int64_t most_run_bytes = 24 << 10;
 inline constexpr std::int64_t least_run_tiles = 16;  // of pixels, for which that pays
 
+// A tile of pixels takes a quarter longer to load where its rows begin an even number of lines of
+// the cache apart, as they then lie in few banks of L2. From so many panels on it pays that the
+// first panel stores the tiles, one behind the other, for the others.
+inline constexpr std::int64_t tile_bytes = tile_pixels * tile_step_bytes;
+inline constexpr std::int64_t least_panels_for_stored = 8;
+
 // A task: tiles of pixels by panels of weights.
 struct PixelProduct {
   PixelTiles tiles;
@@ -40,6 +46,7 @@ struct PixelProduct {
   bool copied;             // tiles do not read x where it lies
   std::int64_t run_steps;  // of a panel, that all tiles pass one after the other
   void* partial;           // sums of a panel between its runs, for each two tiles
+  std::byte* stored;       // [tiles / 2][steps][2 tiles], from the first panel on; null: none
 };
 
 }  // namespace narrowgauge::cpu
