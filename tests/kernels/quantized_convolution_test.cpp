@@ -269,7 +269,6 @@ const std::vector<ConvolutionCase>& larger_cases() {
       {"pixels with a stride", 3, 100, 50, {39, 40}, {1, 1}, {2, 3}},
       {"whole pixels with a stride", 2, 64, 66, {33, 30}, {1, 1}, {2, 2}},
       {"many panels", 1, 1040, 320, {5, 5}, {1, 1}},
-      {"tiles that a panel stores", 1, 1152, 544, {9, 5}, {1, 1}},
       {"panels in several runs", 1, 1700, 640, {9, 5}, {1, 1}},
       {"lines in pairs", 5, 64, 80, {7, 7}, {3, 3}, {}, {}, {1, 1}, {1, 1}, 1, true},
       {"three lines woven, stride 2", 3, 3, 66, {37, 31}, {7, 7}, {2, 2}, {}, {3, 3}, {3, 2}},
@@ -363,6 +362,17 @@ TEST(quantized_convolution, tiles_make_the_same_sums) {
           trial.check(
               prepare_quantized_tiles(trial.views(), trial.window(), trial.numbers(), threads));
       }
+}
+
+// Large tasks, as one thread takes them.
+TEST(quantized_convolution, panels_read_tiles_that_the_first_one_stores_and_take_chunks_of_steps) {
+  NG_NEEDS_TILES();
+  const ConvolutionCase all[] = {{"stored tiles", 1, 768, 544, {17, 15}, {1, 1}},
+                                 {"stored tiles in chunks", 1, 3840, 512, {17, 16}, {1, 1}}};
+  for (const ConvolutionCase& c : all) {
+    Trial trial(c, {.residual = DType::u8});
+    trial.check(prepare_quantized_tiles(trial.views(), trial.window(), trial.numbers(), 1));
+  }
 }
 
 TEST(quantized_convolution, tiles_say_what_they_do_not_take) {
