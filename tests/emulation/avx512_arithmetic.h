@@ -204,6 +204,11 @@ NG_INTRINSIC float _mm512_reduce_add_ps(__m512 x) {
     for (int i = 0; i < width; ++i) x[i] = x[i] + x[i + width];
   return x[0];
 }
+NG_INTRINSIC float _mm512_reduce_max_ps(__m512 x) {
+  for (int width = 8; width > 0; width /= 2)
+    for (int i = 0; i < width; ++i) x[i] = x[i] > x[i + width] ? x[i] : x[i + width];
+  return x[0];
+}
 NG_INTRINSIC unsigned _mm512_reduce_max_epu32(__m512i x) {
   const auto lanes = emulation::as<emulation::U32>(x);
   unsigned most = 0;

@@ -20,9 +20,14 @@ struct Setting {
 };
 
 std::vector<Setting> settings() {
-  return {{{2, 2, 7, 5, 8}},           {{1, 2, 128, 128, 64}, false, true, 0.75F},
-          {{1, 1, 197, 197, 32}},      {{2, 2, 70, 45, 20}, true, true, 0.5F},
-          {{1, 1, 33, 150, 33}, true}, {{1, 1, 140, 31, 96}, false, false, 0.25F}};
+  return {{{2, 2, 7, 5, 8}},
+          {{1, 2, 128, 128, 64}, false, true, 0.75F},
+          {{1, 1, 197, 197, 32}},
+          {{2, 2, 70, 45, 20}, true, true, 0.5F},
+          {{1, 1, 33, 150, 33}, true},
+          {{1, 1, 140, 31, 96}, false, false, 0.25F},
+          {{2, 2, 71, 96, 64}, false, true},
+          {{1, 2, 32, 64, 20}}};
 }
 
 // Memory of bytes on a cache line, with a sign behind its end.
@@ -232,20 +237,21 @@ TEST(attention, gives_the_same_bits_with_any_number_of_threads) {
 }
 
 TEST(attention, is_zero_where_nothing_is_seen_and_not_finite_where_nan_is) {
-  for (const AttentionEngine* engine : engines()) {
-    const AttentionShape shape{2, 1, 40, 40, 32};
-    Problem p({shape, false, true}, DType::bf16);
-    for (std::int64_t i = 0; i < shape.keys; ++i) p.mask.set(i, nothing);
-    p.v.memory.set(p.v.at(1, 3, 5), std::numeric_limits<double>::quiet_NaN());
-    p.run(*engine);
-    for (const Rows* rows : {&p.y, &p.dq, &p.dk, &p.dv})
-      for (std::int64_t i = 0; i < shape.width; ++i)
-        ASSERT_EQ(rows->memory.at(rows->at(0, 1, i)), 0) << i;
-    EXPECT_EQ(p.logsumexp.at(0), nothing);
-    EXPECT_TRUE(std::isnan(p.y.memory.at(p.y.at(1, 0, 5))));
-    EXPECT_TRUE(std::isfinite(p.y.memory.at(p.y.at(1, 0, 4))));
-    EXPECT_TRUE(std::isnan(p.dq.memory.at(p.dq.at(1, 0, 0))));
-  }
+  for (const AttentionEngine* engine : engines())
+    for (const std::int64_t keys : {40, 64}) {
+      const AttentionShape shape{2, 1, 40, keys, 32};
+      Problem p({shape, false, true}, DType::bf16);
+      for (std::int64_t i = 0; i < shape.keys; ++i) p.mask.set(i, nothing);
+      p.v.memory.set(p.v.at(1, 3, 5), std::numeric_limits<double>::quiet_NaN());
+      p.run(*engine);
+      for (const Rows* rows : {&p.y, &p.dq, &p.dk, &p.dv})
+        for (std::int64_t i = 0; i < shape.width; ++i)
+          ASSERT_EQ(rows->memory.at(rows->at(0, 1, i)), 0) << i;
+      EXPECT_EQ(p.logsumexp.at(0), nothing);
+      EXPECT_TRUE(std::isnan(p.y.memory.at(p.y.at(1, 0, 5))));
+      EXPECT_TRUE(std::isfinite(p.y.memory.at(p.y.at(1, 0, 4))));
+      EXPECT_TRUE(std::isnan(p.dq.memory.at(p.dq.at(1, 0, 0))));
+    }
 }
 
 // With values of 1, y is the sum of a query's shares: 1 on average whatever was dropped.

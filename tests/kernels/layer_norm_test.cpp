@@ -2,6 +2,7 @@
 #include "kernels/cpu/normalization/layer_norm.h"
 
 #include <limits>
+#include <optional>
 
 #include "base/parallel.h"
 #include "kernels/values_for_tests.h"
@@ -16,6 +17,7 @@ std::vector<RowLayout> layouts() {
 struct Problem {
   RowLayout layout;
   Tensor x, y, scale, bias, mean, inverse_std;
+  std::optional<Tensor> other;  // added to x
 
   Problem(const RowLayout& l, DType dtype, double center = 0.5, double deviation = 2)
       : layout(l),
@@ -31,13 +33,18 @@ struct Problem {
   }
   void forward() {
     auto space = workspace(layer_norm_workspace(layout));
+    ResidualSum residual;
+    if (other) residual.other = view(std::as_const(*other));
     layer_norm_forward({layout, view(std::as_const(x)), view(y), view(std::as_const(scale)),
-                        view(std::as_const(bias)), 1e-5F, floats(mean), floats(inverse_std)},
+                        view(std::as_const(bias)), 1e-5F, floats(mean), floats(inverse_std),
+                        other ? &residual : nullptr},
                        space.data());
   }
   void check(double relative, double absolute) const {
     std::vector<double> means, inverses, expected(std::size_t(x.size()));
-    const std::vector<double> value = doubles(x);
+    std::vector<double> value = doubles(x);
+    if (other)
+      for (std::size_t i = 0; i < value.size(); ++i) value[i] += other->at(std::int64_t(i));
     for (std::int64_t row = 0; row < layout.rows; ++row) {
       double m = 0, variance = 0;
       const auto count = double(layout.columns);
@@ -68,6 +75,31 @@ TEST(layer_norm, keeps_digits_where_the_mean_is_a_million_deviations) {
   Problem p({20, 1500}, DType::f32, 1e4, 1e-2);
   p.forward();
   p.check(1e-5, 1e-5);
+}
+
+Tensor widened(const Tensor& x) {
+  Tensor wide(DType::f32, {x.size()});
+  for (std::int64_t i = 0; i < x.size(); ++i) wide.set(i, x.at(i));
+  return wide;
+}
+
+// Sums of rows of bf16 are measured while they are made, where rows are whole sixteens.
+TEST(layer_norm, sums_of_narrow_rows_have_the_bits_of_wide_ones) {
+  for (const RowLayout& layout : layouts())
+    for (const DType dtype : {DType::bf16, DType::f32})
+      for (const DType result : {DType::bf16, DType::f32}) {
+        if (layout.columns > most_residual_columns) continue;
+        Problem p(layout, DType::bf16);
+        p.other = random_tensor(dtype, p.x.size(), 4, -1, 3);
+        p.y = Tensor(result, {p.x.size()});
+        p.forward();
+        p.check(2e-6, 4e-6);
+        Problem wide = p;
+        wide.x = widened(p.x);
+        wide.forward();
+        EXPECT_TRUE(p.y.same_bits(wide.y)) << layout.columns;
+        EXPECT_TRUE(p.mean.same_bits(wide.mean)) << layout.columns;
+      }
 }
 
 struct Gradients {
@@ -120,6 +152,19 @@ TEST(layer_norm, a_nan_stays_in_its_row) {
   p.x.set(2 * 700 + 600, std::numeric_limits<double>::quiet_NaN());
   p.forward();
   for (std::int64_t i = 0; i < p.y.size(); ++i) ASSERT_EQ(std::isnan(p.y.at(i)), i / 700 == 2) << i;
+}
+
+TEST(layer_norm, what_is_not_finite_stays_in_its_row_of_a_sum) {
+  for (const double bad :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
+    for (const std::int64_t column : {0, 600}) {
+      Problem p({4, 704}, DType::bf16);
+      p.other = random_tensor(DType::bf16, p.x.size(), 4);
+      p.other->set(2 * 704 + column, bad);
+      p.forward();
+      for (std::int64_t i = 0; i < p.y.size(); ++i)
+        ASSERT_EQ(std::isnan(p.y.at(i)), i / 704 == 2) << i;
+    }
 }
 
 TEST(layer_norm, bits_do_not_depend_on_the_number_of_threads) {

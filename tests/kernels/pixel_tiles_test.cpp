@@ -178,6 +178,17 @@ TEST_F(PixelTilesTest, bits_do_not_depend_on_threads) {
   }
 }
 
+// Large tasks, as one thread takes them.
+TEST_F(PixelTilesTest, panels_read_what_the_first_one_stores_and_take_chunks_of_steps) {
+  const ConvolutionCase all[] = {{"stored tiles", 1, 576, 544, {17, 15}, {1, 1}},
+                                 {"stored tiles in chunks", 1, 1920, 512, {17, 16}, {1, 1}},
+                                 {"chunks", 1, 1632, 256, {19, 15}, {1, 1}}};
+  for (const ConvolutionCase& c : all) {
+    const Fixture fixture(c);
+    expect_within_format(fixture.result(1), fixture.reference(), c.name);
+  }
+}
+
 // Channels that fill no step, and pixels that are gathered: what lies beside a window in memory
 // does not reach its sum.
 TEST_F(PixelTilesTest, an_infinity_reaches_the_windows_that_see_it_and_no_other) {

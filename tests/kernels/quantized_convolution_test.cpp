@@ -364,6 +364,17 @@ TEST(quantized_convolution, tiles_make_the_same_sums) {
       }
 }
 
+// Large tasks, as one thread takes them.
+TEST(quantized_convolution, panels_read_tiles_that_the_first_one_stores_and_take_chunks_of_steps) {
+  NG_NEEDS_TILES();
+  const ConvolutionCase all[] = {{"stored tiles", 1, 768, 544, {17, 15}, {1, 1}},
+                                 {"stored tiles in chunks", 1, 3840, 512, {17, 16}, {1, 1}}};
+  for (const ConvolutionCase& c : all) {
+    Trial trial(c, {.residual = DType::u8});
+    trial.check(prepare_quantized_tiles(trial.views(), trial.window(), trial.numbers(), 1));
+  }
+}
+
 TEST(quantized_convolution, tiles_say_what_they_do_not_take) {
   const auto reason = [](const ConvolutionCase& c, const Form& form, Isa isa = Isa::amx) {
     const Trial trial(c, form);

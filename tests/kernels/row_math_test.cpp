@@ -80,6 +80,19 @@ std::vector<double> all_results(const RowMath& math, std::int64_t count) {
   out.insert(out.end(), y.begin(), y.end());
   math.column_exponentials(x, other, third, count, y.data());
   out.insert(out.end(), y.begin(), y.end());
+  if (count % 16 != 0) return out;
+  const Tensor a = random_tensor(DType::bf16, count, 11), b = random_tensor(DType::bf16, count, 12);
+  const auto* const narrow = reinterpret_cast<const std::uint16_t*>(a.data());
+  std::vector<std::uint16_t> rounded(std::size_t(count), 0);
+  for (const float* wide : {static_cast<const float*>(nullptr), x}) {
+    const auto* const second = reinterpret_cast<const std::uint16_t*>(b.data());
+    const StripMoments of_sum =
+        math.narrow_sum_moments({narrow, second, wide, 0.5F, y.data()}, count);
+    out.insert(out.end(), {double(of_sum.mean), double(of_sum.squares)});
+    out.insert(out.end(), y.begin(), y.end());
+    math.normalize_to_bf16({y.data(), other, third, 0.5F, 0.25F, 1.5F}, count, rounded.data());
+    out.insert(out.end(), rounded.begin(), rounded.end());
+  }
   return out;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/attention/attention_rows.h"
+#include "kernels/cpu/attention/attention_shares.amx.h"
 #include "kernels/cpu/tiles/tiles.amx.h"
 
 namespace narrowgauge::cpu::amx {
@@ -201,6 +202,12 @@ std::int64_t forward_bytes(const AttentionShape& shape) {
          4 * side * side * (n.keys + n.width) + ScoreStrip::bytes(shape);
 }
 
+// Whether all queries see all keys, in whole blocks, through the same mask.
+bool are_rows_alike(const AttentionProblem& problem) {
+  return problem.keep == 1 && !problem.causal && problem.shape.keys % side == 0 &&
+         (!problem.mask.values || problem.mask.query == 0);
+}
+
 void forward(const AttentionForward& call, AttentionHead head, std::byte* scratch) {
   const AttentionProblem& problem = call.problem;
   const AttentionShape& shape = problem.shape;
@@ -211,6 +218,7 @@ void forward(const AttentionForward& call, AttentionHead head, std::byte* scratc
   float *scores = cut.floats(side * side * n.keys), *y = cut.floats(side * side * n.width);
   ScoreStrip strip(problem, head, cut.bytes(ScoreStrip::bytes(shape)));
   const HeadRows queries(problem.q, shape, head);
+  const bool alike = are_rows_alike(problem);
   const TileScope tiles;
   pack_over_keys(HeadRows(problem.k, shape, head), shape.keys, n, keys);
   pack_summed(HeadRows(problem.v, shape, head), {0, shape.keys}, n, values);
@@ -221,13 +229,20 @@ void forward(const AttentionForward& call, AttentionHead head, std::byte* scratc
     const std::int64_t seen = strip.padded_keys() / side, pitch = n.keys * side;
     pack_rows(queries, rows, q);
     multiply_over_keys(q, keys, n, seen, scores);
+    RowShares sums[side];
+    if (alike) {
+      const ScoreRow row = strip.row(0, scores);
+      make_shares({scores, pitch, shape.keys, row.mask, row.scale}, shares, sums);
+    } else {
+      for (std::int64_t r = 0; r < rows.count; ++r)
+        sums[r] = avx512::attention_math.exponentials(strip.row(r, scores + r * pitch));
+      narrow(scores, pitch, rows.count, seen, shares);
+    }
     float factors[side];
     for (std::int64_t r = 0; r < rows.count; ++r) {
-      const RowShares sums = avx512::attention_math.exponentials(strip.row(r, scores + r * pitch));
-      factors[r] = share_factor(sums, problem.keep);
-      if (call.logsumexp) call.logsumexp[strip.index(r)] = logsumexp(sums);
+      factors[r] = share_factor(sums[r], problem.keep);
+      if (call.logsumexp) call.logsumexp[strip.index(r)] = logsumexp(sums[r]);
     }
-    narrow(scores, pitch, rows.count, seen, shares);
     multiply_over_width(shares, values, n, seen, y);
     store_rows(problem, call.y, head, rows, y, factors);
   }

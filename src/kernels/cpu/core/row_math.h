@@ -38,6 +38,14 @@ struct NormalizedStrip {
   float shift, mean, inverse_std;
 };
 
+// sum = x + other of bf16, or of f32 if that is given.
+struct NarrowSum {
+  const std::uint16_t *x, *other;
+  const float* wide_other;
+  float shift;
+  float* sum;
+};
+
 // x * factor where an element's 16 random bits are less than `below`, else 0; `kept`, if wanted,
 // tells which.
 struct DroppedStrip {
@@ -58,6 +66,9 @@ struct RowMath {
   // dx = inverse_std * (dy * scale - means.gradient - normal * means.product)
   void (*normal_dx)(const NormalStrip& strip, NormalSums means, std::int64_t count, float* dx);
   void (*normalize)(const NormalizedStrip& strip, std::int64_t count, float* y);
+  // For whole sixteens: a sum and the moments of sum - shift; y as bf16.
+  StripMoments (*narrow_sum_moments)(const NarrowSum& strip, std::int64_t count);
+  void (*normalize_to_bf16)(const NormalizedStrip& strip, std::int64_t count, std::uint16_t* y);
   void (*add)(const float* a, const float* b, std::int64_t count, float* sum);
   void (*drop)(const DroppedStrip& strip, std::int64_t count, float* y);
   // y = x * factor where `kept` is not 0, else 0

@@ -124,17 +124,42 @@ struct RowLoops {
 
   static StripMoments moments(const float* x, float shift, std::int64_t count) {
     const Float shifts = Float::set(shift);
-    Sixteen sum = Sixteen::set(0.0F), squares = sum;
+    Sixteen sum = Sixteen::set(0.0F);
     over(count, [&](const auto& part, std::int64_t at, int p) {
       sum.part[p] = sum.part[p] + (part.load(x + at, shift) - shifts);
     });
+    return around_mean(x, shift, count, sum);
+  }
+  static StripMoments narrow_sum_moments(const NarrowSum& strip, std::int64_t count) {
+    return strip.wide_other ? sum_moments(strip, strip.wide_other, count)
+                            : sum_moments(strip, narrow(strip.other), count);
+  }
+  template <class Element>
+  static StripMoments sum_moments(const NarrowSum& strip, const Element* other,
+                                  std::int64_t count) {
+    const Float shifts = Float::set(strip.shift);
+    Sixteen sum = Sixteen::set(0.0F);
+    over(count, [&](const auto&, std::int64_t at, int p) {
+      const Float value = Float::load(narrow(strip.x + at)) + Float::load(other + at);
+      value.store(strip.sum + at);
+      sum.part[p] = sum.part[p] + (value - shifts);
+    });
+    return around_mean(strip.sum, strip.shift, count, sum);
+  }
+  // `sum` of x - shift.
+  static StripMoments around_mean(const float* x, float shift, std::int64_t count,
+                                  const Sixteen& sum) {
     const float mean = sum.sum() / float(count);
-    const Float center = Float::set(mean);
+    const Float shifts = Float::set(shift), center = Float::set(mean);
+    Sixteen squares = Sixteen::set(0.0F);
     over(count, [&](const auto& part, std::int64_t at, int p) {
       const Float d = part.keep(part.load(x + at) - shifts - center);
       squares.part[p] = fma(d, d, squares.part[p]);
     });
     return {mean, squares.sum()};
+  }
+  static const typename Float::Bf16* narrow(const std::uint16_t* bits) {
+    return reinterpret_cast<const typename Float::Bf16*>(bits);
   }
 
   static NormalSums normal_gradient(const NormalStrip& strip, std::int64_t count) {
@@ -165,15 +190,24 @@ struct RowLoops {
     });
   }
 
+  template <class Lanes>
+  static Float normalized(const NormalizedStrip& strip, const Lanes& part, std::int64_t at) {
+    const Float normal =
+        (part.load(strip.x + at) - Float::set(strip.shift) - Float::set(strip.mean)) *
+        Float::set(strip.inverse_std);
+    return fma(normal, part.load(strip.scale + at), part.load(strip.bias + at));
+  }
   static void normalize(const NormalizedStrip& strip, std::int64_t count, float* y) {
-    const Float shift = Float::set(strip.shift), mean = Float::set(strip.mean),
-                inverse = Float::set(strip.inverse_std);
     each(count, [&](const auto& part, std::int64_t at) {
-      const Float normal = (part.load(strip.x + at) - shift - mean) * inverse;
-      part.store(y + at, fma(normal, part.load(strip.scale + at), part.load(strip.bias + at)));
+      part.store(y + at, normalized(strip, part, at));
     });
   }
-
+  static void normalize_to_bf16(const NormalizedStrip& strip, std::int64_t count,
+                                std::uint16_t* y) {
+    each(count, [&](const auto& part, std::int64_t at) {
+      normalized(strip, part, at).store_bf16(y + at);
+    });
+  }
   static void add(const float* a, const float* b, std::int64_t count, float* sum) {
     each(count, [&](const auto& part, std::int64_t at) {
       part.store(sum + at, part.load(a + at) + part.load(b + at));
@@ -257,6 +291,8 @@ struct RowLoops {
             .normal_gradient = normal_gradient,
             .normal_dx = normal_dx,
             .normalize = normalize,
+            .narrow_sum_moments = narrow_sum_moments,
+            .normalize_to_bf16 = normalize_to_bf16,
             .add = add,
             .drop = drop,
             .drop_again = drop_again,

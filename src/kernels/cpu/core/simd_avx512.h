@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/core/bf16_avx512.h"
+
 namespace narrowgauge::cpu::avx512 {
 
 struct Float16 {
@@ -17,6 +19,9 @@ struct Float16 {
   static Float16 set(float x) { return {_mm512_set1_ps(x)}; }
   static Float16 load(const float* from) { return {_mm512_loadu_ps(from)}; }
   void store(float* to) const { _mm512_storeu_ps(to, value); }
+  void store_bf16(std::uint16_t* to) const {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), narrowed_to_bf16(value));
+  }
   struct F16 {
     std::uint16_t bits;
   };

@@ -62,24 +62,50 @@ struct Row {
   std::int64_t offset;
 };
 
-void forward_row(const LayerNormForward& norm, const Row& source, std::int64_t row,
+// A row whose moments are known, of its values minus `shift`.
+struct MeasuredRow {
+  Row row;
+  float shift;
+  RowMoments moments;
+};
+
+float finite_or_zero(float shift) { return std::isfinite(shift) ? shift : 0.0F; }
+
+MeasuredRow measured(const Row& row, std::int64_t columns) {
+  float first = 0;
+  const float shift = finite_or_zero(*load_strip(row.array, row.offset, 1, &first));
+  return {row, shift, row_moments(row.array, row.offset, columns, shift)};
+}
+
+// Rows that are one strip of whole sixteens.
+bool is_whole_strip(std::int64_t columns) { return columns <= strip_length && columns % 16 == 0; }
+
+template <class Element>
+const Element* row_of(ConstArray array, std::int64_t offset) {
+  return static_cast<const Element*>(array.data) + offset;
+}
+
+void forward_row(const LayerNormForward& norm, const MeasuredRow& x_row, std::int64_t row,
                  const float* scale, const float* bias) {
   alignas(64) StripBuffer x_buffer, y_buffer;
+  const auto& [source, shift, moments] = x_row;
   const std::int64_t columns = norm.layout.columns;
-  float shift = 0;
-  shift = *load_strip(source.array, source.offset, 1, &shift);
-  if (!std::isfinite(shift)) shift = 0;
-  const RowMoments moments = row_moments(source.array, source.offset, columns, shift);
   const double variance = moments.m2 / double(columns);
   const auto inverse = float(1 / std::sqrt(variance + double(norm.epsilon)));
   const auto mean = float(moments.mean);  // of x - shift
   if (norm.mean) norm.mean[row] = float(double(shift) + moments.mean);
   if (norm.inverse_std) norm.inverse_std[row] = inverse;
+  const bool narrow = norm.y && norm.y.dtype == DType::bf16 && !norm.y.flushed && !norm.bytes.to &&
+                      is_whole_strip(columns);
   for_strips(columns, [&](std::int64_t at, std::int64_t count) {
     const std::int64_t to = row * columns + at;
     const float* x = load_strip(source.array, source.offset + at, count, x_buffer.data());
+    const NormalizedStrip strip{x, scale + at, bias + at, shift, mean, inverse};
+    if (narrow)
+      return row_math().normalize_to_bf16(strip, count,
+                                          static_cast<std::uint16_t*>(norm.y.data) + to);
     float* y = norm.y ? result_strip(norm.y, to, y_buffer.data()) : y_buffer.data();
-    row_math().normalize({x, scale + at, bias + at, shift, mean, inverse}, count, y);
+    row_math().normalize(strip, count, y);
     const RowBytes& bytes = norm.bytes;
     if (bytes.to)
       quantize({y, DType::f32}, {1, 1, count}, {&bytes.scale, &bytes.zero}, bytes.dtype,
@@ -190,14 +216,42 @@ void backward_rows(const LayerNormBackward& norm, std::int64_t begin, std::int64
   }
 }
 
+// Whether a sum is that of rows of bf16 and of bf16 or f32, of which nothing else is asked.
+bool sums_narrow_rows(const LayerNormForward& norm) {
+  const ResidualSum& residual = *norm.residual;
+  return norm.x.dtype == DType::bf16 && residual.other.dtype != DType::f16 && !residual.sum &&
+         residual.keep == 1 && !residual.kept && is_whole_strip(norm.layout.columns);
+}
+
+// Their sum, measured while it is made.
+MeasuredRow narrow_sum(const LayerNormForward& norm, std::int64_t row, float* sum) {
+  const std::int64_t columns = norm.layout.columns, at = row * columns;
+  const ConstArray& other = norm.residual->other;
+  const bool wide = other.dtype == DType::f32;
+  float x_room = 0, other_room = 0;
+  const float shift =
+      finite_or_zero(*load_strip(norm.x, at, 1, &x_room) + *load_strip(other, at, 1, &other_room));
+  const auto [mean, squares] = row_math().narrow_sum_moments(
+      {row_of<std::uint16_t>(norm.x, at), wide ? nullptr : row_of<std::uint16_t>(other, at),
+       wide ? row_of<float>(other, at) : nullptr, shift, sum},
+      columns);
+  return {{{sum, DType::f32}, 0}, shift, {double(columns), double(mean), double(squares)}};
+}
+
 void forward_rows(const LayerNormForward& norm, std::int64_t begin, std::int64_t end,
                   const float* scale, const float* bias) {
   alignas(64) RowBuffer sum;
+  const std::int64_t columns = norm.layout.columns;
+  const bool narrow = norm.residual && sums_narrow_rows(norm);
   for (std::int64_t row = begin; row < end; ++row) {
+    if (narrow) {
+      forward_row(norm, narrow_sum(norm, row, sum.data()), row, scale, bias);
+      continue;
+    }
     if (norm.residual) add_residual(norm, row, sum.data());
     const Row source =
-        norm.residual ? Row{{sum.data(), DType::f32}, 0} : Row{norm.x, row * norm.layout.columns};
-    forward_row(norm, source, row, scale, bias);
+        norm.residual ? Row{{sum.data(), DType::f32}, 0} : Row{norm.x, row * columns};
+    forward_row(norm, measured(source, columns), row, scale, bias);
   }
 }
 

@@ -107,7 +107,7 @@ class PixelLoop {
       : p_(product),
         context_(context),
         panel_bytes_(product.steps * product.step_bytes),
-        rows_in_step_(rows_in_step(product.run_steps)) {}
+        rows_in_step_(rows_in_step(product.cut.run)) {}
 
   void run() {
     Unfinished last{{}, sums_[0]};
@@ -153,7 +153,8 @@ class PixelLoop {
       Fetched ahead{{}, next_pixels(tile, p_.panel_count * p_.steps)};
       for (std::int64_t panel = 0; panel < p_.panel_count; ++panel) {
         const Run run{panel, 0, p_.steps};
-        if (tile == 0) ahead.weights = next_weights(run, p_.steps);
+        if (tile == 0 && panel + 1 < p_.panel_count)
+          ahead.weights = next_weights({panel + 1, 0, p_.steps}, p_.steps);
         one_block<Reading::reused>(tile, run, ahead, last);
       }
     }
@@ -165,37 +166,48 @@ class PixelLoop {
     return {p_.tiles.a[tile + 2], 2 * tile_pixels * p_.row_bytes, steps};
   }
 
-  // A run of steps of a panel stays in L1 while all pixels pass.
   void panel_by_panel(Unfinished& last) {
     const std::int64_t pairs = (p_.tile_count + 1) / 2;
-    for (std::int64_t panel = 0; panel < p_.panel_count; ++panel)
-      for (std::int64_t first = 0; first < p_.steps; first += p_.run_steps) {
-        const std::int64_t left = p_.steps - first;
-        const Run run{panel, first, p_.run_steps < left ? p_.run_steps : left};
-        Fetched ahead{next_weights(run, pairs * run.count), {}};
-        const bool stays = !p_.copied && run.count * p_.step_bytes <= most_run_bytes &&
-                           pairs * 2 >= least_run_tiles;
-        for (std::int64_t tile = 0; tile < p_.tile_count; tile += 2) {
-          if (panel == 0 && first == 0) ahead.pixels = next_pixels(tile, run.count);
-          stays ? one_block<Reading::streamed>(tile, run, ahead, last)
-                : one_block<Reading::reused>(tile, run, ahead, last);
-        }
+    for (Run run = run_at(0, 0), next; run.count > 0; run = next) {
+      next = run_after(run);
+      Fetched ahead{next_weights(next, pairs * run.count), {}};
+      const bool stays =
+          !p_.copied && run.count * p_.step_bytes <= most_run_bytes && pairs * 2 >= least_run_tiles;
+      for (std::int64_t tile = 0; tile < p_.tile_count; tile += 2) {
+        if (run.panel == 0 && run.first == 0) ahead.pixels = next_pixels(tile, run.count);
+        stays ? one_block<Reading::streamed>(tile, run, ahead, last)
+              : one_block<Reading::reused>(tile, run, ahead, last);
       }
+    }
   }
 
-  // Those behind a run.
-  Ahead next_weights(const Run& run, std::int64_t steps) const {
-    const bool more = run.panel + 1 < p_.panel_count || run.first + run.count < p_.steps;
-    const std::int64_t bytes = run.count * p_.step_bytes;
-    return {weights(run) + bytes, more ? bytes : 0, steps};
+  // The run that begins with a step; none behind the last one.
+  Run run_at(std::int64_t panel, std::int64_t first) const {
+    const std::int64_t end = end_of_chunk(first), left = end - first;
+    return {panel, first, p_.cut.run < left ? p_.cut.run : left};
+  }
+  Run run_after(const Run& run) const {
+    const std::int64_t end = run.first + run.count;
+    if (end < end_of_chunk(run.first)) return run_at(run.panel, end);
+    if (run.panel + 1 == p_.panel_count) return run_at(0, end);
+    return run_at(run.panel + 1, run.first - run.first % p_.cut.chunk);
+  }
+  std::int64_t end_of_chunk(std::int64_t step) const {
+    const std::int64_t end = step - step % p_.cut.chunk + p_.cut.chunk;
+    return end < p_.steps ? end : p_.steps;
+  }
+
+  Ahead next_weights(const Run& next, std::int64_t steps) const {
+    return {weights(next), next.count * p_.step_bytes, steps};
   }
 
   const std::byte* weights(const Run& run) const {
     return p_.weights + (p_.first_panel + run.panel) * panel_bytes_ + run.first * p_.step_bytes;
   }
   // What the sums of two tiles come to before their last run.
-  Sum* partial(std::int64_t tile) const {
-    return static_cast<Sum*>(p_.partial) + tile / 2 * sums_in_block;
+  Sum* partial(std::int64_t tile, std::int64_t panel) const {
+    const std::int64_t before = p_.cut.chunk < p_.steps ? panel * ((p_.tile_count + 1) / 2) : 0;
+    return static_cast<Sum*>(p_.partial) + (before + tile / 2) * sums_in_block;
   }
 
   // Multiplies a block while the last one is finished.
@@ -206,16 +218,18 @@ class PixelLoop {
     const PixelBlock block{p_.tiles.pixels + tile * tile_pixels, (two ? 2 : 1) * tile_pixels,
                            (p_.first_panel + run.panel) * tile_panel};
     if (run.first > 0)
-      load_sums(partial(tile));
+      load_sums(partial(tile, run.panel));
     else
       Rows::begin(context_, block.column);
     Work work(context_, last.sums, last.block, block);
     if (two)
-      multiply<true, reading>(p_.tiles.a + tile, run, work, ahead);
+      multiply<true, reading>(tile, run, work, ahead);
     else
-      multiply<false, reading>(p_.tiles.a + tile, run, work, ahead);
+      multiply<false, reading>(tile, run, work, ahead);
     const bool whole = run.first + run.count == p_.steps;
-    Sum* const sums = !whole ? partial(tile) : last.sums == sums_[0] ? sums_[1] : sums_[0];
+    Sum* const sums = !whole                  ? partial(tile, run.panel)
+                      : last.sums == sums_[0] ? sums_[1]
+                                              : sums_[0];
     store_sums(sums);
     work.rest();
     if (whole)
@@ -231,15 +245,30 @@ class PixelLoop {
     _tile_loadd(3, from + 16 * tile_panel + 16, 128);
   }
 
+  // Two loops, as one that chooses where it reads is slower.
   template <bool two, Reading reading>
-  [[gnu::always_inline]] void multiply(const std::byte* const* tiles, const Run& run, Work& work,
+  [[gnu::always_inline]] void multiply(std::int64_t tile, const Run& run, Work& work,
                                        Fetched& ahead) const {
-    const std::byte* const first = tiles[0];
-    const std::byte* const second = two ? tiles[1] : first;
     const std::byte* b = weights(run);
-    for (std::int64_t s = run.first; s < run.first + run.count; ++s, b += p_.step_bytes) {
+    const std::int64_t end = run.first + run.count;
+    std::int64_t at = (tile * p_.cut.chunk + 2 * (run.first % p_.cut.chunk)) * tile_bytes;
+    if (reading == Reading::streamed && p_.stored && run.panel > 0) {
+      for (std::int64_t s = run.first; s < end; ++s, b += p_.step_bytes, at += 2 * tile_bytes) {
+        std::byte* const stored = p_.stored + at;
+        Multiply::template step<two, reading>({stored, stored + tile_bytes, tile_step_bytes}, b,
+                                              p_.lower_at);
+        ahead.fetch();
+        work.step(rows_in_step_);
+      }
+      return;
+    }
+    const std::byte* const first = p_.tiles.a[tile];
+    const std::byte* const second = two ? p_.tiles.a[tile + 1] : first;
+    for (std::int64_t s = run.first; s < end; ++s, b += p_.step_bytes, at += 2 * tile_bytes) {
       Multiply::template step<two, reading>(
           {first + p_.step_at[s], second + p_.step_at[s], p_.row_bytes}, b, p_.lower_at);
+      if (reading == Reading::streamed && p_.stored)
+        store_tiles_of_a<two>(p_.stored + at, p_.stored + at + tile_bytes);
       ahead.fetch();
       work.step(rows_in_step_);
     }

@@ -25,12 +25,14 @@ class PixelTasks {
     pixels_at_ = round_up(parts_.tiles() * static_cast<std::int64_t>(sizeof(std::byte*)), 64);
     copies_at_ = pixels_at_ + parts_.tiles() * tile_pixels * 4;
     partial_at_ = round_up(copies_at_ + parts_.copy_bytes(), 64);
-    const bool passes = parts_.tiles() >= least_run_tiles;
-    const std::int64_t runs = passes ? ceil_divide(weights_.panel_bytes(), most_run_bytes) : 1;
-    run_steps_ = ceil_divide(lines_.steps(), runs);
-    slot_bytes_ = partial_at_;
-    if (runs > 1 && !is_near(cut_.panels))
-      slot_bytes_ += ceil_divide(parts_.tiles(), 2) * sums_bytes;
+    const bool near = is_near(cut_.panels);
+    if (!near) steps_ = step_cut(lines_, parts_.tiles(), cut_.panels);
+    const std::int64_t pairs = ceil_divide(parts_.tiles(), 2);
+    const std::int64_t panels_at_once = steps_.chunk < lines_.steps() ? cut_.panels : 1;
+    stored_at_ = partial_at_;
+    if (steps_.run < lines_.steps()) stored_at_ += panels_at_once * pairs * 2 * tile_sums_bytes;
+    slot_bytes_ =
+        stored_at_ + (stores_tiles(parts_.tiles()) ? pairs * steps_.chunk * 2 * tile_bytes : 0);
   }
 
   PixelTasks(const PixelTasks&) = delete;
@@ -60,24 +62,30 @@ class PixelTasks {
       const bool near = is_near(cut_.panels);
       body(PixelProduct{tiles, count, lines_.row_bytes(), parts_.step_at().data(), lines_.steps(),
                         operands.packed, weights_.step_bytes(), lines_.lower_at(), first_panel,
-                        panels, near, !lines_.is_direct(), near ? lines_.steps() : run_steps_,
-                        slot + partial_at_},
+                        panels, near, !lines_.is_direct(), steps_, slot + partial_at_,
+                        stores_tiles(count) ? slot + stored_at_ : nullptr},
            parts_.pixels(part));
     });
   }
 
  private:
-  static constexpr std::int64_t sums_bytes = 2 * tile_pixels * tile_panel * 4;  // of two tiles
-
   bool is_near(std::int64_t panels) const {
     return panels * weights_.panel_bytes() <= most_near_weights;
+  }
+
+  // Of so many that a task has.
+  bool stores_tiles(std::int64_t tiles) const {
+    return lines_.is_direct() && lines_.row_bytes() % (2 * tile_step_bytes) == 0 &&
+           tiles >= least_run_tiles && lines_.steps() >= least_steps_for_stored &&
+           cut_.panels >= least_panels_for_stored && !is_near(cut_.panels);
   }
 
   PixelLines lines_;
   PixelWeights weights_;
   TileCut cut_;
   PixelParts parts_;
-  std::int64_t tasks_, workers_, pixels_at_, copies_at_, partial_at_, run_steps_, slot_bytes_;
+  StepCut steps_{lines_.steps(), lines_.steps()};
+  std::int64_t tasks_, workers_, pixels_at_, copies_at_, partial_at_, stored_at_, slot_bytes_;
 };
 
 }  // namespace narrowgauge::cpu

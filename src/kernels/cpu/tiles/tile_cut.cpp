@@ -20,6 +20,14 @@ constexpr std::int64_t most_part_bytes = 1280 << 10, most_weight_bytes = 1 << 20
 constexpr double most_cycles_in_task = 250'000;
 constexpr std::int64_t tasks_for_thread = 4;
 
+// Of what a task reads again for each panel.
+std::int64_t held_bytes(const PixelLines& lines, std::int64_t part, std::int64_t tiles,
+                        std::int64_t panels) {
+  const std::int64_t chunk = step_cut(lines, tiles, panels).chunk;
+  if (chunk == lines.steps()) return part;
+  return part / lines.steps() * chunk + panels * tiles * tile_sums_bytes;
+}
+
 struct Estimate {
   double cycles;  // of a thread
   bool fine;      // tasks are short or many
@@ -38,7 +46,8 @@ Estimate estimate(const PixelLines& lines, std::int64_t panels, const TileCut& c
   const std::int64_t part = parts.read_bytes(), own_parts = std::min(own, parts.count());
   std::int64_t parts_read = own_parts;
   if (own_parts * part > most_part_bytes) parts_read = own;
-  if (part > most_part_bytes) parts_read = own * cut.panels;
+  if (held_bytes(lines, part, parts.tiles(), cut.panels) > most_part_bytes)
+    parts_read = own * cut.panels;
   const std::int64_t products_in_step = lines.is_split() ? 3 : 1;
   const double products =
       static_cast<double>(parts.tiles() * cut.panels * lines.steps() * products_in_step) *
@@ -64,6 +73,17 @@ std::vector<std::int64_t> line_counts(const PixelLines& lines) {
 }
 
 }  // namespace
+
+StepCut step_cut(const PixelLines& lines, std::int64_t tiles, std::int64_t panels) {
+  const std::int64_t steps = lines.steps();
+  const std::int64_t step_bytes = (lines.is_split() ? 2 : 1) * tile_panel_bytes;
+  if (tiles < least_run_tiles) return {steps, steps};
+  const std::int64_t run = ceil_divide(steps, ceil_divide(steps * step_bytes, most_run_bytes));
+  const std::int64_t chunk = std::min(runs_of_chunk * run, steps);
+  const std::int64_t read = tile_bytes * (steps - chunk);  // of a tile, beside a chunk
+  const bool pays = lines.is_direct() && read > panels * tile_sums_bytes;
+  return {run, pays ? chunk : steps};
+}
 
 TileCut best_tile_cut(const PixelLines& lines, std::int64_t panels, std::int64_t threads,
                       std::int64_t most_runs) {

@@ -94,6 +94,13 @@ template <Reading reading>
     _tile_loadd(5, a, step);
 }
 
+// Store what these have loaded, its rows one behind the other.
+template <bool two>
+[[gnu::always_inline]] inline void store_tiles_of_a(std::byte* first, std::byte* second) {
+  _tile_stored(4, first, 64);
+  if constexpr (two) _tile_stored(5, second, 64);
+}
+
 template <Reading reading>
 [[gnu::always_inline]] inline void multiply_block(const std::byte* a, const std::byte* b) {
   load_first<reading>(a, 64);
