@@ -20,6 +20,7 @@ struct FloatTile {
   __mmask16 masks[vectors];  // of channels that there are
 
   [[gnu::always_inline]] explicit FloatTile(const FloatResults& to) {
+#pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v) {
       const std::int64_t left = to.channels - v * lanes;
       masks[v] = static_cast<__mmask16>(left >= lanes ? 0xffff : (1 << left) - 1);

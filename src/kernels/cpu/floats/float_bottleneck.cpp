@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/floats/float_bottleneck.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "ir/reason.h"
+#include "kernels/cpu/core/work.h"
+#include "kernels/cpu/core/workspace.h"
+#include "kernels/cpu/floats/float_convolution.h"
+#include "kernels/cpu/floats/float_depthwise_convolution.h"
+#include "kernels/cpu/floats/float_depthwise_weights.h"
+#include "kernels/cpu/floats/float_rows.h"
+#include "kernels/cpu/floats/float_stretches.h"
+#include "kernels/cpu/floats/float_weights.h"
+
+namespace narrowgauge::cpu {
+namespace {
+
+constexpr std::int64_t most_weight_bytes = 512 << 10;    // that each thread reads: a part of L2
+constexpr std::int64_t most_filtered_bytes = 960 << 10;  // of a band: a part of L2
+constexpr std::int64_t most_expanded_bytes = 36 << 10;   // of a panel: a part of L1
+constexpr std::int64_t floats_ahead = 8;  // brought into L2 with each product of a pixel
+
+// One axis of the window of each channel.
+struct BottleneckAxis {
+  std::int64_t stride, dilation, pad, in, out, kernel;
+
+  BottleneckAxis(const FloatStage& stage, std::size_t i)
+      : stride(stage.window.strides[i]),
+        dilation(stage.window.dilations[i]),
+        pad(stage.window.pads_begin[i]),
+        in(stage.views.x.dims[i + 2]),
+        out(stage.views.y.dims[i + 2]),
+        kernel(stage.views.w.dims[i + 2]) {}
+
+  std::int64_t extent() const { return (kernel - 1) * dilation + 1; }
+  // Places that the windows of `count` results see, pads among them.
+  std::int64_t seen(std::int64_t count) const { return (count - 1) * stride + extent(); }
+  // Of those that results see, the ones that are no pads, counted from the first pad.
+  Part inside(const Part& places) const {
+    const std::int64_t begin = std::clamp(pad, places.begin, places.end);
+    return {begin, std::clamp(pad + in, begin, places.end)};
+  }
+  Part seen_by(const Part& results) const {
+    return {results.begin * stride, (results.end - 1) * stride + extent()};
+  }
+};
+
+// Each image is cut into bands of lines, which are computed one by one.
+class Bands {
+ public:
+  Bands(const FloatBottleneck& bottleneck)
+      : lines_(bottleneck.stages[1], 0), images_(bottleneck.stages[1].views.x.dims[0]) {
+    const Dims& y = bottleneck.stages[1].views.y.dims;
+    const std::int64_t bytes = 4 * y[1] * y[2] * y[3], threads = bottleneck.threads;
+    each_ = ceil_divide(bytes, most_filtered_bytes);
+    if (images_ * each_ < 4 * threads)
+      each_ = ceil_divide(round_up(images_ * each_, threads), images_);
+    each_ = std::min(each_, y[2]);
+  }
+
+  std::int64_t count() const { return images_ * each_; }
+  std::int64_t image(std::int64_t band) const { return band / each_; }
+  Part lines(std::int64_t band) const { return part_of(lines_.out, each_, band % each_); }
+  std::int64_t most_lines() const { return ceil_divide(lines_.out, each_); }
+
+  // How many times as many lines the largest bands expand as if none were expanded twice.
+  double repetition() const {
+    std::int64_t most = 0;
+    for (std::int64_t band = 0; band < each_; ++band) {
+      const Part inside = lines_.inside(lines_.seen_by(lines(band)));
+      most = std::max(most, inside.end - inside.begin);
+    }
+    return static_cast<double>(most * each_) / static_cast<double>(lines_.in);
+  }
+
+ private:
+  BottleneckAxis lines_;
+  std::int64_t images_, each_ = 1;
+};
+
+// Parts of a range of columns, none longer than `most`.
+std::vector<Part> parts_of(const Part& columns, std::int64_t most) {
+  const std::int64_t count = columns.end - columns.begin, parts = ceil_divide(count, most);
+  std::vector<Part> all;
+  for (std::int64_t i = 0; i < parts; ++i) {
+    const Part part = part_of(count, parts, i);
+    all.push_back({columns.begin + part.begin, columns.begin + part.end});
+  }
+  return all;
+}
+
+// Columns of y that are computed together.
+struct Strip {
+  Part columns, seen, inside;  // of y; what its windows see, and what of that is no pad
+  std::vector<Part> blocks;    // of those inside, that are expanded at once
+  std::vector<Part> runs;      // of columns, whose windows are computed at once
+
+  Strip(const BottleneckAxis& axis, const Part& part)
+      : columns(part),
+        seen(axis.seen_by(part)),
+        inside(axis.inside(seen)),
+        blocks(parts_of(inside, float_block_rows)),
+        runs(parts_of(part, depthwise_pixels)) {}
+};
+
+class FloatBottleneckKernel {
+ public:
+  explicit FloatBottleneckKernel(const FloatBottleneck& bottleneck)
+      : bottleneck_(bottleneck),
+        bands_(bottleneck),
+        lines_(bottleneck.stages[1], 0),
+        columns_(bottleneck.stages[1], 1),
+        expansion_(bottleneck.stages[0].views.w),
+        windows_(bottleneck.stages[1].views.w),
+        projection_(bottleneck.stages[2].views.w),
+        x_strides_(bottleneck.stages[0].views.x.strides) {
+    choose();
+    expanded_ = space_.add<float>(ring_ * pitch_);
+    filtered_ = space_.add<float>(bands_.most_lines() * columns_.out * windows_.outputs());
+    pixels_ = space_.add<const float*>(float_block_rows);
+    workers_ = std::min<std::int64_t>(bottleneck.threads, bands_.count());
+    for (std::int64_t first = 0; first < ring_; ++first) add_taps(first);
+    for (std::int64_t strip = 0; strip < count_; ++strip)
+      strips_.emplace_back(columns_, part_of(columns_.out, count_, strip));
+  }
+
+  std::int64_t workspace() const { return workers_ * space_.bytes(); }
+
+  Packed packed() const {
+    return {concat(expansion_.format(), ", ", windows_.format(), ", ", projection_.format()),
+            round_up(expansion_.bytes(), 64) + windows_.bytes() + projection_.bytes(),
+            {bottleneck_weights, bottleneck_weights + 2, bottleneck_weights + 4},
+            {}};
+  }
+
+  void pack(const void* const* inputs, std::byte* packed) const {
+    const Weights to = weights_in(packed);
+    const auto from = [&](int stage) {
+      return static_cast<const float*>(inputs[bottleneck_weights + 2 * stage]);
+    };
+    expansion_.pack(from(0), const_cast<float*>(to.expansion));
+    windows_.pack(from(1), const_cast<float*>(to.windows));
+    projection_.pack(from(2), const_cast<float*>(to.projection));
+  }
+
+  void run(const Call& call) const {
+    hand_out(bands_.count(), workers_, [&](std::int64_t band, std::int64_t worker) {
+      auto* const space = static_cast<std::byte*>(call.workspace) + worker * space_.bytes();
+      run_band({call, weights_in(call.packed), bands_.image(band), bands_.lines(band),
+                expanded_.in(space), filtered_.in(space), pixels_.in(space)});
+    });
+  }
+
+ private:
+  struct Weights {
+    const float *expansion, *windows, *projection;
+  };
+
+  struct Band {
+    const Call& call;
+    Weights weights;
+    std::int64_t image;
+    Part lines;       // of y
+    float* expanded;  // [ring of lines][columns with pads][32 channels]
+    float* filtered;  // [pixels][channels]
+    const float** pixels;
+
+    const float* input(int index) const { return static_cast<const float*>(call.inputs[index]); }
+  };
+
+  Weights weights_in(const std::byte* packed) const {
+    const auto* const first = reinterpret_cast<const float*>(packed);
+    const float* const second = first + round_up(expansion_.bytes(), 64) / 4;
+    return {first, second, second + windows_.bytes() / 4};
+  }
+
+  // Lines are cut into strips of columns, and as many lines are expanded at once, as stay in L1.
+  void choose() {
+    const auto line = [&] {
+      return columns_.seen(ceil_divide(columns_.out, count_)) * depthwise_channels;
+    };
+    const std::int64_t most = most_expanded_bytes / 4, least = lines_.seen(2);
+    while (line() * least > most && count_ * depthwise_pixels < columns_.out) ++count_;
+    pitch_ = line();
+    const std::int64_t further = std::max(most / pitch_ - lines_.extent(), std::int64_t{0});
+    step_ = std::min(bands_.most_lines(), 1 + further / lines_.stride);
+    ring_ = lines_.seen(step_);
+  }
+
+  // Where the taps of a window lie whose first line is this one of the ring.
+  void add_taps(std::int64_t first) {
+    std::vector<FloatTap> taps;
+    for (std::int64_t ky = 0; ky < lines_.kernel; ++ky)
+      for (std::int64_t kx = 0; kx < columns_.kernel; ++kx)
+        taps.push_back({(first + ky * lines_.dilation) % ring_ * pitch_ +
+                            kx * columns_.dilation * depthwise_channels,
+                        std::ssize(taps) * depthwise_channels});
+    taps_.push_back(std::move(taps));
+  }
+
+  const float* bias(const Band& band, std::size_t stage, std::int64_t channel) const {
+    const float* const bias = band.input(bottleneck_weights + 2 * static_cast<int>(stage) + 1);
+    return bottleneck_.stages[stage].views.bias ? bias + channel : nullptr;
+  }
+
+  void run_band(const Band& band) const {
+    for (const Strip& strip : strips_) {
+      clear_pads(band.expanded, strip);
+      for (std::int64_t panel = 0; panel < expansion_.panels(); ++panel)
+        run_panel({band, strip, panel, ahead_of(band.weights, panel)});
+    }
+    project(band);
+  }
+
+  // A panel of channels of a strip, which its windows read from a ring of lines.
+  struct StripPanel {
+    const Band& band;
+    const Strip& strip;
+    std::int64_t panel;
+    FloatStretches ahead;
+  };
+
+  // The weights that are read next: of the next panel, and a part of those of the projection.
+  FloatStretches ahead_of(const Weights& weights, std::int64_t panel) const {
+    FloatStretches ahead;
+    if (panel + 1 < expansion_.panels()) {
+      ahead.add(expansion_.panel(weights.expansion, panel + 1), expansion_.panel_size());
+      ahead.add(windows_.block(weights.windows, panel + 1), windows_.taps() * depthwise_channels);
+    }
+    const Part part = part_of(projection_.bytes() / 4, expansion_.panels(), panel);
+    ahead.add(weights.projection + part.begin, part.end - part.begin);
+    return ahead;
+  }
+
+  // The columns of pads, which nothing else is stored to.
+  void clear_pads(float* expanded, const Strip& strip) const {
+    const Part &seen = strip.seen, &inside = strip.inside;
+    for (std::int64_t line = 0; line < ring_; ++line) {
+      float* const first = expanded + line * pitch_;
+      std::fill_n(first, (inside.begin - seen.begin) * depthwise_channels, 0.0F);
+      std::fill_n(first + (inside.end - seen.begin) * depthwise_channels,
+                  (seen.end - inside.end) * depthwise_channels, 0.0F);
+    }
+  }
+
+  void run_panel(const StripPanel& at) const {
+    const Part& all = at.band.lines;
+    std::int64_t known = all.begin * lines_.stride;
+    for (std::int64_t line = all.begin; line < all.end; line += step_) {
+      const Part lines{line, std::min(line + step_, all.end)};
+      const Part seen = lines_.seen_by(lines);
+      for (known = std::max(known, seen.begin); known < seen.end; ++known) expand_line(at, known);
+      for (std::int64_t each = lines.begin; each < lines.end; ++each) filter_line(at, each);
+    }
+  }
+
+  void expand_line(const StripPanel& at, std::int64_t line) const {
+    const Band& band = at.band;
+    const Strip& strip = at.strip;
+    float* const to = band.expanded + line % ring_ * pitch_;
+    if (line < lines_.pad || line >= lines_.pad + lines_.in) {
+      std::fill_n(to, (strip.seen.end - strip.seen.begin) * depthwise_channels, 0.0F);
+      return;
+    }
+    const float* const x = band.input(bottleneck_x) + band.image * x_strides_[0] +
+                           (line - lines_.pad) * x_strides_[2] - columns_.pad * x_strides_[3];
+    const std::int64_t each = expansion_.depth() * floats_ahead;
+    std::int64_t ahead =
+        (line - band.lines.begin * lines_.stride) * std::ssize(strip.blocks) * each;
+    for (const Part& block : strip.blocks) {
+      for (std::int64_t p = block.begin; p < block.end; ++p)
+        band.pixels[p - block.begin] = x + p * x_strides_[3];
+      expand_pixels(at, block.end - block.begin,
+                    to + (block.begin - strip.seen.begin) * depthwise_channels, ahead);
+      ahead += each;
+    }
+  }
+
+  void expand_pixels(const StripPanel& at, std::int64_t count, float* to,
+                     std::int64_t ahead) const {
+    const float* const weights = expansion_.panel(at.band.weights.expansion, at.panel);
+    avx512::multiply_float_block({.rows = at.band.pixels,
+                                  .row_count = count,
+                                  .taps = 1,
+                                  .depth = expansion_.depth(),
+                                  .weights = weights,
+                                  .ahead = at.ahead.find(ahead, weights),
+                                  .results = {.bias = bias(at.band, 0, at.panel * float_panel),
+                                              .residual = nullptr,
+                                              .y = to,
+                                              .pitch = depthwise_channels,
+                                              .channels = expansion_.columns(at.panel),
+                                              .bounds = bottleneck_.stages[0].bounds,
+                                              .streams = false}});
+  }
+
+  void filter_line(const StripPanel& at, std::int64_t line) const {
+    const Band& band = at.band;
+    const std::int64_t channel = at.panel * depthwise_channels, pitch = windows_.outputs();
+    const std::int64_t begin = at.strip.columns.begin;
+    const std::int64_t pixel = (line - band.lines.begin) * columns_.out + begin;
+    const auto& taps = taps_[static_cast<std::size_t>(line * lines_.stride % ring_)];
+    DepthwiseBlock block{.pixel_count = 0,
+                         .taps = taps.data(),
+                         .tap_count = std::ssize(taps),
+                         .x = nullptr,
+                         .pixel_pitch = columns_.stride * depthwise_channels,
+                         .ahead = 0,
+                         .column_pitch = 0,
+                         .line_pitch = 0,
+                         .columns_ahead = 0,
+                         .lines_ahead = 0,
+                         .weights = windows_.block(band.weights.windows, at.panel),
+                         .results = {.bias = bias(band, 1, channel),
+                                     .residual = nullptr,
+                                     .y = nullptr,
+                                     .pitch = pitch,
+                                     .channels = windows_.channels(at.panel),
+                                     .bounds = bottleneck_.stages[1].bounds,
+                                     .streams = false}};
+    for (const Part& run : at.strip.runs) {
+      block.pixel_count = run.end - run.begin;
+      block.x = band.expanded + (run.begin - begin) * block.pixel_pitch;
+      block.results.y = band.filtered + (pixel + run.begin - begin) * pitch + channel;
+      avx512::multiply_depthwise_block(block);
+    }
+  }
+
+  void project(const Band& band) const {
+    const std::int64_t rows = (band.lines.end - band.lines.begin) * columns_.out;
+    const std::int64_t first =
+        (band.image * lines_.out + band.lines.begin) * columns_.out * projection_.outputs();
+    const std::int64_t blocks = ceil_divide(rows, float_block_rows);
+    for (std::int64_t panel = 0; panel < projection_.panels(); ++panel)
+      for (std::int64_t i = 0; i < blocks; ++i)
+        project_rows(band, panel, first, part_of(rows, blocks, i),
+                     i * projection_.depth() * floats_ahead);
+  }
+
+  void project_rows(const Band& band, std::int64_t panel, std::int64_t first, const Part& rows,
+                    std::int64_t ahead) const {
+    for (std::int64_t r = rows.begin; r < rows.end; ++r)
+      band.pixels[r - rows.begin] = band.filtered + r * projection_.depth();
+    const float* const weights = projection_.panel(band.weights.projection, panel);
+    const bool more = panel + 1 < projection_.panels() && ahead < projection_.panel_size();
+    const std::int64_t at = first + rows.begin * projection_.outputs() + panel * float_panel;
+    avx512::multiply_float_block(
+        {.rows = band.pixels,
+         .row_count = rows.end - rows.begin,
+         .taps = 1,
+         .depth = projection_.depth(),
+         .weights = weights,
+         .ahead = more ? weights + projection_.panel_size() + ahead : weights,
+         .results = {
+             .bias = bias(band, 2, panel * float_panel),
+             .residual = bottleneck_.residual ? band.input(bottleneck_residual) + at : nullptr,
+             .y = static_cast<float*>(band.call.outputs[0]) + at,
+             .pitch = projection_.outputs(),
+             .channels = projection_.columns(panel),
+             .bounds = bottleneck_.stages[2].bounds,
+             .streams = false}});
+  }
+
+  FloatBottleneck bottleneck_;
+  Bands bands_;
+  BottleneckAxis lines_, columns_;
+  FloatWeights expansion_;
+  FloatDepthwiseWeights windows_;
+  FloatWeights projection_;
+  Dims x_strides_;
+  std::int64_t workers_ = 1, count_ = 1;          // of strips
+  std::int64_t step_ = 1, ring_ = 1, pitch_ = 0;  // lines of y at once; lines expanded; of a line
+  std::vector<Strip> strips_;
+  std::vector<std::vector<FloatTap>> taps_;  // by the first line in the ring
+  Workspace space_;
+  WorkspaceArray<float> expanded_, filtered_;
+  WorkspaceArray<const float*> pixels_;
+};
+
+std::string pointwise_reason(const FloatStage& stage) {
+  const ConvolutionWindow& window = stage.window;
+  const auto all_are = [](const Dims& dims, std::int64_t value) {
+    return std::all_of(dims.begin(), dims.end(), [&](std::int64_t each) { return each == value; });
+  };
+  const Dims& w = stage.views.w.dims;
+  return unless(window.groups == 1 && w.size() == 4 && w[2] == 1 && w[3] == 1 &&
+                    all_are(window.strides, 1) && all_are(window.pads_begin, 0) &&
+                    all_are(window.pads_end, 0),
+                "more than a window of one pixel");
+}
+
+std::int64_t weight_bytes(const FloatStage& stage) { return 4 * element_count(stage.views.w.dims); }
+
+}  // namespace
+
+std::string float_bottleneck_reason(const FloatBottleneck& bottleneck, Isa isa) {
+  const auto& [expansion, windows, projection] = bottleneck.stages;
+  std::string reason = first_reason(
+      [&] { return pointwise_reason(expansion); }, [&] { return pointwise_reason(projection); },
+      [&] {
+        return unless(is_float_depthwise(windows.views, windows.window),
+                      "no window for each channel");
+      },
+      [&] {
+        return unless(weight_bytes(expansion) + weight_bytes(projection) <= most_weight_bytes,
+                      "weights that would not stay in L2");
+      });
+  for (const FloatStage& stage : bottleneck.stages)
+    if (reason.empty())
+      reason = float_convolution_reason(stage.views, stage.window,
+                                        stage.lasting ? std::vector{1} : std::vector<int>{}, isa);
+  if (!reason.empty()) return reason;
+  constexpr double most_repetition = 1.25;
+  return unless(Bands(bottleneck).repetition() <= most_repetition,
+                "few lines for each thread, so that many are expanded twice");
+}
+
+Prepared prepare_float_bottleneck(const FloatBottleneck& bottleneck) {
+  const auto made = std::make_shared<const FloatBottleneckKernel>(bottleneck);
+  Packed packed = made->packed();
+  packed.run = [made](const void* const* inputs, std::byte* bytes) { made->pack(inputs, bytes); };
+  return {"bottleneck of f32",
+          made->workspace(),
+          [made](const Call& call) { made->run(call); },
+          {.isa = Isa::avx512},
+          std::move(packed)};
+}
+
+}  // namespace narrowgauge::cpu
