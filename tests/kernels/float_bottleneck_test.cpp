@@ -21,8 +21,10 @@ struct BottleneckCase {
   ConvolutionCase windows;
   std::int64_t channels, outputs;
   int threads = 2;
+  std::optional<ConvolutionCase> image{};  // the expansion, unless that is 1x1
 
   ConvolutionCase expansion() const {
+    if (image) return *image;
     return {windows.name,
             windows.batch,
             channels,
@@ -71,7 +73,13 @@ std::vector<BottleneckCase> cases() {
           {windows("5x5", 3, 32, {11, 33}, {5, 5}, {1, 2}, {}, {2, 2}), 12, 64, 1},
           {windows("dilations", 2, 16, {13, 12}, {3, 3}, {1, 1}, {2, 3}, {2, 3}), 8, 8},
           {windows("steps beyond the window", 4, 20, {16, 16}, {1, 2}, {3, 4}, {}, {0, 0}), 10, 12},
-          {uneven, 11, 17, 1}};
+          {uneven, 11, 17, 1},
+          {windows("an image", 2, 40, {15, 61}, {3, 3}, {1, 1}, {}, {1, 1}), 3, 16, 2,
+           ConvolutionCase{
+               "an image", 2, 3, 40, {30, 121}, {3, 3}, {2, 2}, {}, {1, 1}, {1, 1}, 1, true}},
+          {windows("an image in strips", 1, 24, {12, 100}, {5, 3}, {2, 2}, {}, {2, 1}), 1, 9, 1,
+           ConvolutionCase{
+               "an image in strips", 1, 1, 24, {14, 102}, {3, 3}, {1, 1}, {}, {}, {}, 1, true}}};
 }
 
 struct Setting {
@@ -94,7 +102,7 @@ class Bottleneck {
   Bottleneck(const BottleneckCase& shape, const Setting& setting, std::optional<double> bad = {})
       : shape_(shape),
         setting_(setting),
-        x_(DType::f32, shape.expansion().x_dims(), setting.x),
+        x_(DType::f32, shape.expansion().x_dims(), shape.image ? Layout::row_major : setting.x),
         y_(DType::f32, shape.projection().y_dims(), Layout::channels_last),
         residual_(y_) {
     unsigned seed = 1;

@@ -9,9 +9,12 @@
 #include "ir/reason.h"
 #include "kernels/cpu/core/work.h"
 #include "kernels/cpu/core/workspace.h"
+#include "kernels/cpu/floats/float_bottleneck_cut.h"
 #include "kernels/cpu/floats/float_convolution.h"
 #include "kernels/cpu/floats/float_depthwise_convolution.h"
 #include "kernels/cpu/floats/float_depthwise_weights.h"
+#include "kernels/cpu/floats/float_expansion.h"
+#include "kernels/cpu/floats/float_image_convolution.h"
 #include "kernels/cpu/floats/float_rows.h"
 #include "kernels/cpu/floats/float_stretches.h"
 #include "kernels/cpu/floats/float_weights.h"
@@ -19,93 +22,9 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t most_weight_bytes = 512 << 10;    // that each thread reads: a part of L2
-constexpr std::int64_t most_filtered_bytes = 960 << 10;  // of a band: a part of L2
-constexpr std::int64_t most_expanded_bytes = 36 << 10;   // of a panel: a part of L1
+constexpr std::int64_t most_weight_bytes = 512 << 10;   // that each thread reads: a part of L2
+constexpr std::int64_t most_expanded_bytes = 36 << 10;  // of a panel: a part of L1
 constexpr std::int64_t floats_ahead = 8;  // brought into L2 with each product of a pixel
-
-// One axis of the window of each channel.
-struct BottleneckAxis {
-  std::int64_t stride, dilation, pad, in, out, kernel;
-
-  BottleneckAxis(const FloatStage& stage, std::size_t i)
-      : stride(stage.window.strides[i]),
-        dilation(stage.window.dilations[i]),
-        pad(stage.window.pads_begin[i]),
-        in(stage.views.x.dims[i + 2]),
-        out(stage.views.y.dims[i + 2]),
-        kernel(stage.views.w.dims[i + 2]) {}
-
-  std::int64_t extent() const { return (kernel - 1) * dilation + 1; }
-  // Places that the windows of `count` results see, pads among them.
-  std::int64_t seen(std::int64_t count) const { return (count - 1) * stride + extent(); }
-  // Of those that results see, the ones that are no pads, counted from the first pad.
-  Part inside(const Part& places) const {
-    const std::int64_t begin = std::clamp(pad, places.begin, places.end);
-    return {begin, std::clamp(pad + in, begin, places.end)};
-  }
-  Part seen_by(const Part& results) const {
-    return {results.begin * stride, (results.end - 1) * stride + extent()};
-  }
-};
-
-// Each image is cut into bands of lines, which are computed one by one.
-class Bands {
- public:
-  Bands(const FloatBottleneck& bottleneck)
-      : lines_(bottleneck.stages[1], 0), images_(bottleneck.stages[1].views.x.dims[0]) {
-    const Dims& y = bottleneck.stages[1].views.y.dims;
-    const std::int64_t bytes = 4 * y[1] * y[2] * y[3], threads = bottleneck.threads;
-    each_ = ceil_divide(bytes, most_filtered_bytes);
-    if (images_ * each_ < 4 * threads)
-      each_ = ceil_divide(round_up(images_ * each_, threads), images_);
-    each_ = std::min(each_, y[2]);
-  }
-
-  std::int64_t count() const { return images_ * each_; }
-  std::int64_t image(std::int64_t band) const { return band / each_; }
-  Part lines(std::int64_t band) const { return part_of(lines_.out, each_, band % each_); }
-  std::int64_t most_lines() const { return ceil_divide(lines_.out, each_); }
-
-  // How many times as many lines the largest bands expand as if none were expanded twice.
-  double repetition() const {
-    std::int64_t most = 0;
-    for (std::int64_t band = 0; band < each_; ++band) {
-      const Part inside = lines_.inside(lines_.seen_by(lines(band)));
-      most = std::max(most, inside.end - inside.begin);
-    }
-    return static_cast<double>(most * each_) / static_cast<double>(lines_.in);
-  }
-
- private:
-  BottleneckAxis lines_;
-  std::int64_t images_, each_ = 1;
-};
-
-// Parts of a range of columns, none longer than `most`.
-std::vector<Part> parts_of(const Part& columns, std::int64_t most) {
-  const std::int64_t count = columns.end - columns.begin, parts = ceil_divide(count, most);
-  std::vector<Part> all;
-  for (std::int64_t i = 0; i < parts; ++i) {
-    const Part part = part_of(count, parts, i);
-    all.push_back({columns.begin + part.begin, columns.begin + part.end});
-  }
-  return all;
-}
-
-// Columns of y that are computed together.
-struct Strip {
-  Part columns, seen, inside;  // of y; what its windows see, and what of that is no pad
-  std::vector<Part> blocks;    // of those inside, that are expanded at once
-  std::vector<Part> runs;      // of columns, whose windows are computed at once
-
-  Strip(const BottleneckAxis& axis, const Part& part)
-      : columns(part),
-        seen(axis.seen_by(part)),
-        inside(axis.inside(seen)),
-        blocks(parts_of(inside, float_block_rows)),
-        runs(parts_of(part, depthwise_pixels)) {}
-};
 
 class FloatBottleneckKernel {
  public:
@@ -114,14 +33,14 @@ class FloatBottleneckKernel {
         bands_(bottleneck),
         lines_(bottleneck.stages[1], 0),
         columns_(bottleneck.stages[1], 1),
-        expansion_(bottleneck.stages[0].views.w),
+        expansion_(make_float_expansion(bottleneck.stages[0])),
         windows_(bottleneck.stages[1].views.w),
-        projection_(bottleneck.stages[2].views.w),
-        x_strides_(bottleneck.stages[0].views.x.strides) {
+        projection_(bottleneck.stages[2].views.w) {
     choose();
     expanded_ = space_.add<float>(ring_ * pitch_);
     filtered_ = space_.add<float>(bands_.most_lines() * columns_.out * windows_.outputs());
     pixels_ = space_.add<const float*>(float_block_rows);
+    scratch_ = space_.add_bytes(expansion_->scratch_bytes());
     workers_ = std::min<std::int64_t>(bottleneck.threads, bands_.count());
     for (std::int64_t first = 0; first < ring_; ++first) add_taps(first);
     for (std::int64_t strip = 0; strip < count_; ++strip)
@@ -131,8 +50,9 @@ class FloatBottleneckKernel {
   std::int64_t workspace() const { return workers_ * space_.bytes(); }
 
   Packed packed() const {
-    return {concat(expansion_.format(), ", ", windows_.format(), ", ", projection_.format()),
-            round_up(expansion_.bytes(), 64) + windows_.bytes() + projection_.bytes(),
+    const FloatWeights& expansion = expansion_->weights();
+    return {concat(expansion.format(), ", ", windows_.format(), ", ", projection_.format()),
+            round_up(expansion.bytes(), 64) + windows_.bytes() + projection_.bytes(),
             {bottleneck_weights, bottleneck_weights + 2, bottleneck_weights + 4},
             {}};
   }
@@ -142,7 +62,7 @@ class FloatBottleneckKernel {
     const auto from = [&](int stage) {
       return static_cast<const float*>(inputs[bottleneck_weights + 2 * stage]);
     };
-    expansion_.pack(from(0), const_cast<float*>(to.expansion));
+    expansion_->weights().pack(from(0), const_cast<float*>(to.expansion));
     windows_.pack(from(1), const_cast<float*>(to.windows));
     projection_.pack(from(2), const_cast<float*>(to.projection));
   }
@@ -151,7 +71,7 @@ class FloatBottleneckKernel {
     hand_out(bands_.count(), workers_, [&](std::int64_t band, std::int64_t worker) {
       auto* const space = static_cast<std::byte*>(call.workspace) + worker * space_.bytes();
       run_band({call, weights_in(call.packed), bands_.image(band), bands_.lines(band),
-                expanded_.in(space), filtered_.in(space), pixels_.in(space)});
+                expanded_.in(space), filtered_.in(space), pixels_.in(space), scratch_.in(space)});
     });
   }
 
@@ -168,13 +88,14 @@ class FloatBottleneckKernel {
     float* expanded;  // [ring of lines][columns with pads][32 channels]
     float* filtered;  // [pixels][channels]
     const float** pixels;
+    std::byte* scratch;  // of the expansion
 
     const float* input(int index) const { return static_cast<const float*>(call.inputs[index]); }
   };
 
   Weights weights_in(const std::byte* packed) const {
     const auto* const first = reinterpret_cast<const float*>(packed);
-    const float* const second = first + round_up(expansion_.bytes(), 64) / 4;
+    const float* const second = first + round_up(expansion_->weights().bytes(), 64) / 4;
     return {first, second, second + windows_.bytes() / 4};
   }
 
@@ -208,9 +129,9 @@ class FloatBottleneckKernel {
   }
 
   void run_band(const Band& band) const {
-    for (const Strip& strip : strips_) {
+    for (const BottleneckStrip& strip : strips_) {
       clear_pads(band.expanded, strip);
-      for (std::int64_t panel = 0; panel < expansion_.panels(); ++panel)
+      for (std::int64_t panel = 0; panel < windows_.blocks(); ++panel)
         run_panel({band, strip, panel, ahead_of(band.weights, panel)});
     }
     project(band);
@@ -219,25 +140,26 @@ class FloatBottleneckKernel {
   // A panel of channels of a strip, which its windows read from a ring of lines.
   struct StripPanel {
     const Band& band;
-    const Strip& strip;
+    const BottleneckStrip& strip;
     std::int64_t panel;
     FloatStretches ahead;
   };
 
   // The weights that are read next: of the next panel, and a part of those of the projection.
   FloatStretches ahead_of(const Weights& weights, std::int64_t panel) const {
+    const FloatWeights& expansion = expansion_->weights();
     FloatStretches ahead;
-    if (panel + 1 < expansion_.panels()) {
-      ahead.add(expansion_.panel(weights.expansion, panel + 1), expansion_.panel_size());
+    if (panel + 1 < expansion.panels()) {
+      ahead.add(expansion.panel(weights.expansion, panel + 1), expansion.panel_size());
       ahead.add(windows_.block(weights.windows, panel + 1), windows_.taps() * depthwise_channels);
     }
-    const Part part = part_of(projection_.bytes() / 4, expansion_.panels(), panel);
+    const Part part = part_of(projection_.bytes() / 4, expansion.panels(), panel);
     ahead.add(weights.projection + part.begin, part.end - part.begin);
     return ahead;
   }
 
   // The columns of pads, which nothing else is stored to.
-  void clear_pads(float* expanded, const Strip& strip) const {
+  void clear_pads(float* expanded, const BottleneckStrip& strip) const {
     const Part &seen = strip.seen, &inside = strip.inside;
     for (std::int64_t line = 0; line < ring_; ++line) {
       float* const first = expanded + line * pitch_;
@@ -260,42 +182,17 @@ class FloatBottleneckKernel {
 
   void expand_line(const StripPanel& at, std::int64_t line) const {
     const Band& band = at.band;
-    const Strip& strip = at.strip;
+    const BottleneckStrip& strip = at.strip;
     float* const to = band.expanded + line % ring_ * pitch_;
     if (line < lines_.pad || line >= lines_.pad + lines_.in) {
       std::fill_n(to, (strip.seen.end - strip.seen.begin) * depthwise_channels, 0.0F);
       return;
     }
-    const float* const x = band.input(bottleneck_x) + band.image * x_strides_[0] +
-                           (line - lines_.pad) * x_strides_[2] - columns_.pad * x_strides_[3];
-    const std::int64_t each = expansion_.depth() * floats_ahead;
-    std::int64_t ahead =
-        (line - band.lines.begin * lines_.stride) * std::ssize(strip.blocks) * each;
-    for (const Part& block : strip.blocks) {
-      for (std::int64_t p = block.begin; p < block.end; ++p)
-        band.pixels[p - block.begin] = x + p * x_strides_[3];
-      expand_pixels(at, block.end - block.begin,
-                    to + (block.begin - strip.seen.begin) * depthwise_channels, ahead);
-      ahead += each;
-    }
-  }
-
-  void expand_pixels(const StripPanel& at, std::int64_t count, float* to,
-                     std::int64_t ahead) const {
-    const float* const weights = expansion_.panel(at.band.weights.expansion, at.panel);
-    avx512::multiply_float_block({.rows = at.band.pixels,
-                                  .row_count = count,
-                                  .taps = 1,
-                                  .depth = expansion_.depth(),
-                                  .weights = weights,
-                                  .ahead = at.ahead.find(ahead, weights),
-                                  .results = {.bias = bias(at.band, 0, at.panel * float_panel),
-                                              .residual = nullptr,
-                                              .y = to,
-                                              .pitch = depthwise_channels,
-                                              .channels = expansion_.columns(at.panel),
-                                              .bounds = bottleneck_.stages[0].bounds,
-                                              .streams = false}});
+    const std::int64_t before = line - band.lines.begin * lines_.stride;
+    expansion_->make({band.call, band.weights.expansion, at.panel, band.image, line - lines_.pad,
+                      strip.blocks,
+                      to + (strip.inside.begin - strip.seen.begin) * depthwise_channels, at.ahead,
+                      before * std::ssize(strip.blocks) * expansion_->ahead_each(), band.scratch});
   }
 
   void filter_line(const StripPanel& at, std::int64_t line) const {
@@ -366,19 +263,19 @@ class FloatBottleneckKernel {
   }
 
   FloatBottleneck bottleneck_;
-  Bands bands_;
+  BottleneckBands bands_;
   BottleneckAxis lines_, columns_;
-  FloatWeights expansion_;
+  std::unique_ptr<const FloatExpansion> expansion_;
   FloatDepthwiseWeights windows_;
   FloatWeights projection_;
-  Dims x_strides_;
   std::int64_t workers_ = 1, count_ = 1;          // of strips
   std::int64_t step_ = 1, ring_ = 1, pitch_ = 0;  // lines of y at once; lines expanded; of a line
-  std::vector<Strip> strips_;
+  std::vector<BottleneckStrip> strips_;
   std::vector<std::vector<FloatTap>> taps_;  // by the first line in the ring
   Workspace space_;
   WorkspaceArray<float> expanded_, filtered_;
   WorkspaceArray<const float*> pixels_;
+  WorkspaceArray<std::byte> scratch_;
 };
 
 std::string pointwise_reason(const FloatStage& stage) {
@@ -400,7 +297,11 @@ std::int64_t weight_bytes(const FloatStage& stage) { return 4 * element_count(st
 std::string float_bottleneck_reason(const FloatBottleneck& bottleneck, Isa isa) {
   const auto& [expansion, windows, projection] = bottleneck.stages;
   std::string reason = first_reason(
-      [&] { return pointwise_reason(expansion); }, [&] { return pointwise_reason(projection); },
+      [&] {
+        if (is_float_image(expansion.views, expansion.window)) return std::string();
+        return pointwise_reason(expansion);
+      },
+      [&] { return pointwise_reason(projection); },
       [&] {
         return unless(is_float_depthwise(windows.views, windows.window),
                       "no window for each channel");
@@ -415,7 +316,7 @@ std::string float_bottleneck_reason(const FloatBottleneck& bottleneck, Isa isa) 
                                         stage.lasting ? std::vector{1} : std::vector<int>{}, isa);
   if (!reason.empty()) return reason;
   constexpr double most_repetition = 1.25;
-  return unless(Bands(bottleneck).repetition() <= most_repetition,
+  return unless(BottleneckBands(bottleneck).repetition() <= most_repetition,
                 "few lines for each thread, so that many are expanded twice");
 }
 

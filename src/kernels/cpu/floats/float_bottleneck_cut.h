@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// How an inverted bottleneck is cut: into bands of lines, which threads take, and strips of
+// columns.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/cpu/core/work.h"
+#include "kernels/cpu/floats/float_bottleneck.h"
+#include "kernels/cpu/floats/float_depthwise.h"
+#include "kernels/cpu/floats/float_rows.h"
+
+namespace narrowgauge::cpu {
+
+// One axis of the window of each channel.
+struct BottleneckAxis {
+  std::int64_t stride, dilation, pad, in, out, kernel;
+
+  BottleneckAxis(const FloatStage& stage, std::size_t i)
+      : stride(stage.window.strides[i]),
+        dilation(stage.window.dilations[i]),
+        pad(stage.window.pads_begin[i]),
+        in(stage.views.x.dims[i + 2]),
+        out(stage.views.y.dims[i + 2]),
+        kernel(stage.views.w.dims[i + 2]) {}
+
+  std::int64_t extent() const { return (kernel - 1) * dilation + 1; }
+  // Places that the windows of `count` results see, pads among them.
+  std::int64_t seen(std::int64_t count) const { return (count - 1) * stride + extent(); }
+  // Of those that results see, the ones that are no pads, counted from the first pad.
+  Part inside(const Part& places) const {
+    const std::int64_t begin = std::clamp(pad, places.begin, places.end);
+    return {begin, std::clamp(pad + in, begin, places.end)};
+  }
+  Part seen_by(const Part& results) const {
+    return {results.begin * stride, (results.end - 1) * stride + extent()};
+  }
+};
+
+// Each image is cut into bands of lines, which are computed one by one.
+class BottleneckBands {
+ public:
+  static constexpr std::int64_t most_filtered_bytes = 960 << 10;  // of a band: a part of L2
+
+  explicit BottleneckBands(const FloatBottleneck& bottleneck)
+      : lines_(bottleneck.stages[1], 0), images_(bottleneck.stages[1].views.x.dims[0]) {
+    const Dims& y = bottleneck.stages[1].views.y.dims;
+    const std::int64_t bytes = 4 * y[1] * y[2] * y[3], threads = bottleneck.threads;
+    each_ = ceil_divide(bytes, most_filtered_bytes);
+    if (images_ * each_ < 4 * threads)
+      each_ = ceil_divide(round_up(images_ * each_, threads), images_);
+    each_ = std::min(each_, y[2]);
+  }
+
+  std::int64_t count() const { return images_ * each_; }
+  std::int64_t image(std::int64_t band) const { return band / each_; }
+  Part lines(std::int64_t band) const { return part_of(lines_.out, each_, band % each_); }
+  std::int64_t most_lines() const { return ceil_divide(lines_.out, each_); }
+
+  // How many times as many lines the largest bands expand as if none were expanded twice.
+  double repetition() const {
+    std::int64_t most = 0;
+    for (std::int64_t band = 0; band < each_; ++band) {
+      const Part inside = lines_.inside(lines_.seen_by(lines(band)));
+      most = std::max(most, inside.end - inside.begin);
+    }
+    return static_cast<double>(most * each_) / static_cast<double>(lines_.in);
+  }
+
+ private:
+  BottleneckAxis lines_;
+  std::int64_t images_, each_ = 1;
+};
+
+// Columns of y that are computed together.
+struct BottleneckStrip {
+  Part columns, seen, inside;  // of y; what its windows see, and what of that is no pad
+  std::vector<Part> blocks;    // of the pixels inside, without pads: expanded at once
+  std::vector<Part> runs;      // of columns, whose windows are computed at once
+
+  BottleneckStrip(const BottleneckAxis& axis, const Part& part)
+      : columns(part),
+        seen(axis.seen_by(part)),
+        inside(axis.inside(seen)),
+        blocks(parts_of({inside.begin - axis.pad, inside.end - axis.pad}, float_block_rows)),
+        runs(parts_of(part, depthwise_pixels)) {}
+
+ private:
+  // Parts of a range, none longer than `most`.
+  static std::vector<Part> parts_of(const Part& range, std::int64_t most) {
+    const std::int64_t count = range.end - range.begin, parts = ceil_divide(count, most);
+    std::vector<Part> all;
+    for (std::int64_t i = 0; i < parts; ++i) {
+      const Part part = part_of(count, parts, i);
+      all.push_back({range.begin + part.begin, range.begin + part.end});
+    }
+    return all;
+  }
+};
+
+}  // namespace narrowgauge::cpu
