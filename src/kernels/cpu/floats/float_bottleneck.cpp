@@ -6,15 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "ir/reason.h"
 #include "kernels/cpu/core/work.h"
 #include "kernels/cpu/core/workspace.h"
 #include "kernels/cpu/floats/float_bottleneck_cut.h"
-#include "kernels/cpu/floats/float_convolution.h"
-#include "kernels/cpu/floats/float_depthwise_convolution.h"
 #include "kernels/cpu/floats/float_depthwise_weights.h"
 #include "kernels/cpu/floats/float_expansion.h"
-#include "kernels/cpu/floats/float_image_convolution.h"
 #include "kernels/cpu/floats/float_rows.h"
 #include "kernels/cpu/floats/float_stretches.h"
 #include "kernels/cpu/floats/float_weights.h"
@@ -22,7 +18,6 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t most_weight_bytes = 512 << 10;   // that each thread reads: a part of L2
 constexpr std::int64_t most_expanded_bytes = 36 << 10;  // of a panel: a part of L1
 constexpr std::int64_t floats_ahead = 8;  // brought into L2 with each product of a pixel
 
@@ -207,10 +202,10 @@ class FloatBottleneckKernel {
                          .x = nullptr,
                          .pixel_pitch = columns_.stride * depthwise_channels,
                          .ahead = 0,
-                         .column_pitch = 0,
+                         .column_pitch = pitch,
                          .line_pitch = 0,
                          .columns_ahead = 0,
-                         .lines_ahead = 0,
+                         .lines_ahead = line + 1 < band.lines.end ? 1 : 0,
                          .weights = windows_.block(band.weights.windows, at.panel),
                          .results = {.bias = bias(band, 1, channel),
                                      .residual = nullptr,
@@ -223,6 +218,9 @@ class FloatBottleneckKernel {
       block.pixel_count = run.end - run.begin;
       block.x = band.expanded + (run.begin - begin) * block.pixel_pitch;
       block.results.y = band.filtered + (pixel + run.begin - begin) * pitch + channel;
+      // Not what is read, but where the next line is stored.
+      block.ahead = block.results.y + columns_.out * pitch - block.x;
+      block.columns_ahead = block.pixel_count;
       avx512::multiply_depthwise_block(block);
     }
   }
@@ -243,19 +241,21 @@ class FloatBottleneckKernel {
     for (std::int64_t r = rows.begin; r < rows.end; ++r)
       band.pixels[r - rows.begin] = band.filtered + r * projection_.depth();
     const float* const weights = projection_.panel(band.weights.projection, panel);
-    const bool more = panel + 1 < projection_.panels() && ahead < projection_.panel_size();
+    auto* const y = static_cast<float*>(band.call.outputs[0]);
     const std::int64_t at = first + rows.begin * projection_.outputs() + panel * float_panel;
+    const bool more = panel + 1 < projection_.panels() && ahead < projection_.panel_size();
     avx512::multiply_float_block(
         {.rows = band.pixels,
          .row_count = rows.end - rows.begin,
          .taps = 1,
          .depth = projection_.depth(),
          .weights = weights,
-         .ahead = more ? weights + projection_.panel_size() + ahead : weights,
+         .ahead = more ? weights + projection_.panel_size() + ahead
+                       : y + at + 2 * float_block_rows * projection_.outputs(),
          .results = {
              .bias = bias(band, 2, panel * float_panel),
              .residual = bottleneck_.residual ? band.input(bottleneck_residual) + at : nullptr,
-             .y = static_cast<float*>(band.call.outputs[0]) + at,
+             .y = y + at,
              .pitch = projection_.outputs(),
              .channels = projection_.columns(panel),
              .bounds = bottleneck_.stages[2].bounds,
@@ -278,47 +278,7 @@ class FloatBottleneckKernel {
   WorkspaceArray<std::byte> scratch_;
 };
 
-std::string pointwise_reason(const FloatStage& stage) {
-  const ConvolutionWindow& window = stage.window;
-  const auto all_are = [](const Dims& dims, std::int64_t value) {
-    return std::all_of(dims.begin(), dims.end(), [&](std::int64_t each) { return each == value; });
-  };
-  const Dims& w = stage.views.w.dims;
-  return unless(window.groups == 1 && w.size() == 4 && w[2] == 1 && w[3] == 1 &&
-                    all_are(window.strides, 1) && all_are(window.pads_begin, 0) &&
-                    all_are(window.pads_end, 0),
-                "more than a window of one pixel");
-}
-
-std::int64_t weight_bytes(const FloatStage& stage) { return 4 * element_count(stage.views.w.dims); }
-
 }  // namespace
-
-std::string float_bottleneck_reason(const FloatBottleneck& bottleneck, Isa isa) {
-  const auto& [expansion, windows, projection] = bottleneck.stages;
-  std::string reason = first_reason(
-      [&] {
-        if (is_float_image(expansion.views, expansion.window)) return std::string();
-        return pointwise_reason(expansion);
-      },
-      [&] { return pointwise_reason(projection); },
-      [&] {
-        return unless(is_float_depthwise(windows.views, windows.window),
-                      "no window for each channel");
-      },
-      [&] {
-        return unless(weight_bytes(expansion) + weight_bytes(projection) <= most_weight_bytes,
-                      "weights that would not stay in L2");
-      });
-  for (const FloatStage& stage : bottleneck.stages)
-    if (reason.empty())
-      reason = float_convolution_reason(stage.views, stage.window,
-                                        stage.lasting ? std::vector{1} : std::vector<int>{}, isa);
-  if (!reason.empty()) return reason;
-  constexpr double most_repetition = 1.25;
-  return unless(BottleneckBands(bottleneck).repetition() <= most_repetition,
-                "few lines for each thread, so that many are expanded twice");
-}
 
 Prepared prepare_float_bottleneck(const FloatBottleneck& bottleneck) {
   const auto made = std::make_shared<const FloatBottleneckKernel>(bottleneck);

@@ -68,15 +68,17 @@ class ImageExpansion : public FloatExpansion {
     if (line.blocks.empty()) return;
     const ImageWindow& window = rows_.window();
     auto* const rows = reinterpret_cast<float*>(line.scratch);
-    const std::int64_t first = line.blocks.front().begin;
+    const std::int64_t first = line.blocks.front().begin, end = line.blocks.back().end;
+    const std::int64_t column = first * window.stride_x;
     rows_.copy(static_cast<const float*>(line.call.inputs[bottleneck_x]),
-               line.image * window.y_lines + line.line, rows);
-    avx512::multiply_image_line({.rows = rows + first * window.stride_x,
+               line.image * window.y_lines + line.line,
+               {column, (end - 1) * window.stride_x + window.width}, rows);
+    avx512::multiply_image_line({.rows = rows,
                                  .row_pitch = rows_.pitch(),
                                  .row_count = window.rows(),
                                  .width = window.width,
                                  .stride = window.stride_x,
-                                 .pixels = line.blocks.back().end - first,
+                                 .pixels = end - first,
                                  .weights = weights().panel(line.weights, line.panel),
                                  .results = results_of(line)});
   }

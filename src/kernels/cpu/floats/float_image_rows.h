@@ -29,13 +29,20 @@ class FloatImageRows {
 
   // Those under a line of y, counted over all images.
   void copy(const float* x, std::int64_t line, float* rows) const {
-    const std::int64_t before = window_.padding_before(), values = window_.values();
+    copy(x, line, {0, pitch()}, rows);
+  }
+  // Of those, some columns, counted from the padding before them.
+  void copy(const float* x, std::int64_t line, const Part& columns, float* rows) const {
+    const std::int64_t before = window_.padding_before();
     for (std::int64_t i = 0; i < window_.rows(); ++i, rows += pitch()) {
       const std::int64_t from = window_.row_begin(line, i);
-      const std::int64_t count = from < 0 ? 0 : values;
-      std::fill_n(rows, before, 0.0F);
-      std::copy_n(x + std::max<std::int64_t>(from, 0), count, rows + before);
-      std::fill(rows + before + count, rows + pitch(), 0.0F);
+      const std::int64_t values = from < 0 ? 0 : window_.values();
+      const std::int64_t begin = std::clamp(before, columns.begin, columns.end);
+      const std::int64_t end = std::clamp(before + values, begin, columns.end);
+      float* to = rows;
+      for (std::int64_t column = columns.begin; column < begin; ++column) *to++ = 0.0F;
+      to = std::copy_n(x + std::max<std::int64_t>(from, 0) + (begin - before), end - begin, to);
+      std::fill(to, rows + (columns.end - columns.begin), 0.0F);
     }
   }
 
