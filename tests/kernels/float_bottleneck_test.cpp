@@ -66,20 +66,23 @@ std::vector<BottleneckCase> cases() {
   ConvolutionCase uneven = windows("uneven pads", 1, 24, {12, 10}, {3, 2}, {1, 1}, {}, {2, 0});
   uneven.pads_end = {0, 3};
   uneven.bias = false;
-  return {{windows("one band", 1, 48, {9, 7}, {3, 3}, {1, 1}, {}, {1, 1}), 8, 16, 1},
-          {windows("a band of each thread", 1, 40, {14, 14}, {3, 3}, {1, 1}, {}, {1, 1}), 24, 40},
-          {windows("strides", 2, 72, {15, 17}, {3, 3}, {2, 2}, {}, {1, 1}), 16, 24},
-          {windows("strips of columns", 1, 33, {20, 150}, {3, 3}, {2, 2}, {}, {1, 1}), 9, 35},
-          {windows("5x5", 3, 32, {11, 33}, {5, 5}, {1, 2}, {}, {2, 2}), 12, 64, 1},
-          {windows("dilations", 2, 16, {13, 12}, {3, 3}, {1, 1}, {2, 3}, {2, 3}), 8, 8},
-          {windows("steps beyond the window", 4, 20, {16, 16}, {1, 2}, {3, 4}, {}, {0, 0}), 10, 12},
-          {uneven, 11, 17, 1},
-          {windows("an image", 2, 40, {15, 61}, {3, 3}, {1, 1}, {}, {1, 1}), 3, 16, 2,
-           ConvolutionCase{
-               "an image", 2, 3, 40, {30, 121}, {3, 3}, {2, 2}, {}, {1, 1}, {1, 1}, 1, true}},
-          {windows("an image in strips", 1, 24, {12, 100}, {5, 3}, {2, 2}, {}, {2, 1}), 1, 9, 1,
-           ConvolutionCase{
-               "an image in strips", 1, 1, 24, {14, 102}, {3, 3}, {1, 1}, {}, {}, {}, 1, true}}};
+  return {
+      {windows("one band", 1, 48, {9, 7}, {3, 3}, {1, 1}, {}, {1, 1}), 8, 16, 1},
+      {windows("a band of each thread", 1, 40, {14, 14}, {3, 3}, {1, 1}, {}, {1, 1}), 24, 40},
+      {windows("strides", 2, 72, {15, 17}, {3, 3}, {2, 2}, {}, {1, 1}), 16, 24},
+      {windows("in steps", 1, 72, {40, 50}, {3, 3}, {1, 1}, {}, {1, 1}), 16, 24, 1},
+      {windows("in steps, with strides", 1, 100, {45, 90}, {5, 3}, {2, 2}, {}, {2, 1}), 8, 16, 1},
+      {windows("long lines", 1, 33, {20, 150}, {3, 3}, {2, 2}, {}, {1, 1}), 9, 35},
+      {windows("5x5", 3, 32, {11, 33}, {5, 5}, {1, 2}, {}, {2, 2}), 12, 64, 1},
+      {windows("dilations", 2, 16, {13, 12}, {3, 3}, {1, 1}, {2, 3}, {2, 3}), 8, 8},
+      {windows("steps beyond the window", 4, 20, {16, 16}, {1, 2}, {3, 4}, {}, {0, 0}), 10, 12},
+      {uneven, 11, 17, 1},
+      {windows("an image", 2, 40, {15, 61}, {3, 3}, {1, 1}, {}, {1, 1}), 3, 16, 2,
+       ConvolutionCase{
+           "an image", 2, 3, 40, {30, 121}, {3, 3}, {2, 2}, {}, {1, 1}, {1, 1}, 1, true}},
+      {windows("an image of one channel", 1, 24, {12, 100}, {5, 3}, {2, 2}, {}, {2, 1}), 1, 9, 1,
+       ConvolutionCase{
+           "an image of one channel", 1, 1, 24, {14, 102}, {3, 3}, {1, 1}, {}, {}, {}, 1, true}}};
 }
 
 struct Setting {

@@ -18,7 +18,9 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t most_expanded_bytes = 36 << 10;  // of a panel: a part of L1
+// Parts of L2: what the windows of a whole band make, and what is expanded between smaller steps.
+constexpr std::int64_t most_filtered_bytes = 320 << 10;
+constexpr std::int64_t most_expanded_bytes = 128 << 10;
 constexpr std::int64_t floats_ahead = 8;  // brought into L2 with each product of a pixel
 
 class FloatBottleneckKernel {
@@ -28,18 +30,17 @@ class FloatBottleneckKernel {
         bands_(bottleneck),
         lines_(bottleneck.stages[1], 0),
         columns_(bottleneck.stages[1], 1),
+        line_(columns_),
         expansion_(make_float_expansion(bottleneck.stages[0])),
         windows_(bottleneck.stages[1].views.w),
         projection_(bottleneck.stages[2].views.w) {
     choose();
-    expanded_ = space_.add<float>(ring_ * pitch_);
-    filtered_ = space_.add<float>(bands_.most_lines() * columns_.out * windows_.outputs());
+    expanded_ = space_.add<float>(rings_ * ring_ * pitch_);
+    filtered_ = space_.add<float>(step_ * columns_.out * windows_.outputs());
     pixels_ = space_.add<const float*>(float_block_rows);
     scratch_ = space_.add_bytes(expansion_->scratch_bytes());
     workers_ = std::min<std::int64_t>(bottleneck.threads, bands_.count());
     for (std::int64_t first = 0; first < ring_; ++first) add_taps(first);
-    for (std::int64_t strip = 0; strip < count_; ++strip)
-      strips_.emplace_back(columns_, part_of(columns_.out, count_, strip));
   }
 
   std::int64_t workspace() const { return workers_ * space_.bytes(); }
@@ -80,8 +81,8 @@ class FloatBottleneckKernel {
     Weights weights;
     std::int64_t image;
     Part lines;       // of y
-    float* expanded;  // [ring of lines][columns with pads][32 channels]
-    float* filtered;  // [pixels][channels]
+    float* expanded;  // [one or all panels][ring of lines][columns with pads][32 channels]
+    float* filtered;  // [pixels of some lines][channels]
     const float** pixels;
     std::byte* scratch;  // of the expansion
 
@@ -94,16 +95,17 @@ class FloatBottleneckKernel {
     return {first, second, second + windows_.bytes() / 4};
   }
 
-  // Lines are cut into strips of columns, and as many lines are expanded at once, as stay in L1.
+  // A band is one step, whose panels take turns in one ring, unless too much would be stored
+  // between its windows and its projection. Then each panel keeps the lines that two steps see.
   void choose() {
-    const auto line = [&] {
-      return columns_.seen(ceil_divide(columns_.out, count_)) * depthwise_channels;
-    };
-    const std::int64_t most = most_expanded_bytes / 4, least = lines_.seen(2);
-    while (line() * least > most && count_ * depthwise_pixels < columns_.out) ++count_;
-    pitch_ = line();
-    const std::int64_t further = std::max(most / pitch_ - lines_.extent(), std::int64_t{0});
-    step_ = std::min(bands_.most_lines(), 1 + further / lines_.stride);
+    pitch_ = columns_.seen(columns_.out) * depthwise_channels;
+    step_ = bands_.most_lines();
+    if (4 * step_ * columns_.out * windows_.outputs() > most_filtered_bytes) {
+      rings_ = windows_.blocks();
+      const std::int64_t lines = most_expanded_bytes / (4 * pitch_ * rings_);
+      const std::int64_t further = std::max(lines - lines_.extent(), std::int64_t{0});
+      step_ = std::min(step_, 1 + further / lines_.stride);
+    }
     ring_ = lines_.seen(step_);
   }
 
@@ -124,20 +126,25 @@ class FloatBottleneckKernel {
   }
 
   void run_band(const Band& band) const {
-    for (const BottleneckStrip& strip : strips_) {
-      clear_pads(band.expanded, strip);
+    for (std::int64_t line = 0; line < rings_ * ring_; ++line)
+      clear_pads(band.expanded + line * pitch_);
+    std::int64_t known = 0;
+    for (std::int64_t line = band.lines.begin; line < band.lines.end; line += step_) {
+      const Part lines{line, std::min(line + step_, band.lines.end)}, seen = lines_.seen_by(lines);
+      const Part fresh{std::max(known, seen.begin), seen.end};
+      known = seen.end;
       for (std::int64_t panel = 0; panel < windows_.blocks(); ++panel)
-        run_panel({band, strip, panel, ahead_of(band.weights, panel)});
+        run_panel({band, panel, band.expanded + panel % rings_ * ring_ * pitch_, lines, fresh});
+      project(band, lines);
     }
-    project(band);
   }
 
-  // A panel of channels of a strip, which its windows read from a ring of lines.
-  struct StripPanel {
+  // A panel of channels under some lines of y, and which of its lines are not in the ring yet.
+  struct PanelLines {
     const Band& band;
-    const BottleneckStrip& strip;
     std::int64_t panel;
-    FloatStretches ahead;
+    float* expanded;
+    Part lines, fresh;
   };
 
   // The weights that are read next: of the next panel, and a part of those of the projection.
@@ -154,47 +161,35 @@ class FloatBottleneckKernel {
   }
 
   // The columns of pads, which nothing else is stored to.
-  void clear_pads(float* expanded, const BottleneckStrip& strip) const {
-    const Part &seen = strip.seen, &inside = strip.inside;
-    for (std::int64_t line = 0; line < ring_; ++line) {
-      float* const first = expanded + line * pitch_;
-      std::fill_n(first, (inside.begin - seen.begin) * depthwise_channels, 0.0F);
-      std::fill_n(first + (inside.end - seen.begin) * depthwise_channels,
-                  (seen.end - inside.end) * depthwise_channels, 0.0F);
-    }
+  void clear_pads(float* line) const {
+    std::fill_n(line, line_.inside.begin * depthwise_channels, 0.0F);
+    std::fill(line + line_.inside.end * depthwise_channels, line + pitch_, 0.0F);
   }
 
-  void run_panel(const StripPanel& at) const {
-    const Part& all = at.band.lines;
-    std::int64_t known = all.begin * lines_.stride;
-    for (std::int64_t line = all.begin; line < all.end; line += step_) {
-      const Part lines{line, std::min(line + step_, all.end)};
-      const Part seen = lines_.seen_by(lines);
-      for (known = std::max(known, seen.begin); known < seen.end; ++known) expand_line(at, known);
-      for (std::int64_t each = lines.begin; each < lines.end; ++each) filter_line(at, each);
-    }
+  void run_panel(const PanelLines& at) const {
+    const FloatStretches ahead = ahead_of(at.band.weights, at.panel);
+    for (std::int64_t line = at.fresh.begin; line < at.fresh.end; ++line)
+      expand_line(at, line, ahead);
+    for (std::int64_t line = at.lines.begin; line < at.lines.end; ++line) filter_line(at, line);
   }
 
-  void expand_line(const StripPanel& at, std::int64_t line) const {
+  void expand_line(const PanelLines& at, std::int64_t line, const FloatStretches& ahead) const {
     const Band& band = at.band;
-    const BottleneckStrip& strip = at.strip;
-    float* const to = band.expanded + line % ring_ * pitch_;
+    float* const to = at.expanded + line % ring_ * pitch_;
     if (line < lines_.pad || line >= lines_.pad + lines_.in) {
-      std::fill_n(to, (strip.seen.end - strip.seen.begin) * depthwise_channels, 0.0F);
+      std::fill_n(to, pitch_, 0.0F);
       return;
     }
-    const std::int64_t before = line - band.lines.begin * lines_.stride;
+    const std::int64_t blocks = std::ssize(line_.blocks) * (line - at.fresh.begin);
     expansion_->make({band.call, band.weights.expansion, at.panel, band.image, line - lines_.pad,
-                      strip.blocks,
-                      to + (strip.inside.begin - strip.seen.begin) * depthwise_channels, at.ahead,
-                      before * std::ssize(strip.blocks) * expansion_->ahead_each(), band.scratch});
+                      line_.blocks, to + line_.inside.begin * depthwise_channels, ahead,
+                      blocks * expansion_->ahead_each(), band.scratch});
   }
 
-  void filter_line(const StripPanel& at, std::int64_t line) const {
+  void filter_line(const PanelLines& at, std::int64_t line) const {
     const Band& band = at.band;
     const std::int64_t channel = at.panel * depthwise_channels, pitch = windows_.outputs();
-    const std::int64_t begin = at.strip.columns.begin;
-    const std::int64_t pixel = (line - band.lines.begin) * columns_.out + begin;
+    const std::int64_t first = (line - at.lines.begin) * columns_.out;
     const auto& taps = taps_[static_cast<std::size_t>(line * lines_.stride % ring_)];
     DepthwiseBlock block{.pixel_count = 0,
                          .taps = taps.data(),
@@ -202,10 +197,10 @@ class FloatBottleneckKernel {
                          .x = nullptr,
                          .pixel_pitch = columns_.stride * depthwise_channels,
                          .ahead = 0,
-                         .column_pitch = pitch,
+                         .column_pitch = 0,
                          .line_pitch = 0,
                          .columns_ahead = 0,
-                         .lines_ahead = line + 1 < band.lines.end ? 1 : 0,
+                         .lines_ahead = 0,
                          .weights = windows_.block(band.weights.windows, at.panel),
                          .results = {.bias = bias(band, 1, channel),
                                      .residual = nullptr,
@@ -214,21 +209,18 @@ class FloatBottleneckKernel {
                                      .channels = windows_.channels(at.panel),
                                      .bounds = bottleneck_.stages[1].bounds,
                                      .streams = false}};
-    for (const Part& run : at.strip.runs) {
+    for (const Part& run : line_.runs) {
       block.pixel_count = run.end - run.begin;
-      block.x = band.expanded + (run.begin - begin) * block.pixel_pitch;
-      block.results.y = band.filtered + (pixel + run.begin - begin) * pitch + channel;
-      // Not what is read, but where the next line is stored.
-      block.ahead = block.results.y + columns_.out * pitch - block.x;
-      block.columns_ahead = block.pixel_count;
+      block.x = at.expanded + run.begin * block.pixel_pitch;
+      block.results.y = band.filtered + (first + run.begin) * pitch + channel;
       avx512::multiply_depthwise_block(block);
     }
   }
 
-  void project(const Band& band) const {
-    const std::int64_t rows = (band.lines.end - band.lines.begin) * columns_.out;
+  void project(const Band& band, const Part& lines) const {
+    const std::int64_t rows = (lines.end - lines.begin) * columns_.out;
     const std::int64_t first =
-        (band.image * lines_.out + band.lines.begin) * columns_.out * projection_.outputs();
+        (band.image * lines_.out + lines.begin) * columns_.out * projection_.outputs();
     const std::int64_t blocks = ceil_divide(rows, float_block_rows);
     for (std::int64_t panel = 0; panel < projection_.panels(); ++panel)
       for (std::int64_t i = 0; i < blocks; ++i)
@@ -265,13 +257,13 @@ class FloatBottleneckKernel {
   FloatBottleneck bottleneck_;
   BottleneckBands bands_;
   BottleneckAxis lines_, columns_;
+  BottleneckColumns line_;
   std::unique_ptr<const FloatExpansion> expansion_;
   FloatDepthwiseWeights windows_;
   FloatWeights projection_;
-  std::int64_t workers_ = 1, count_ = 1;          // of strips
+  std::int64_t workers_ = 1, rings_ = 1;
   std::int64_t step_ = 1, ring_ = 1, pitch_ = 0;  // lines of y at once; lines expanded; of a line
-  std::vector<BottleneckStrip> strips_;
-  std::vector<std::vector<FloatTap>> taps_;  // by the first line in the ring
+  std::vector<std::vector<FloatTap>> taps_;       // by the first line in the ring
   Workspace space_;
   WorkspaceArray<float> expanded_, filtered_;
   WorkspaceArray<const float*> pixels_;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an inverted bottleneck is cut: into bands of lines, which threads take, and strips of
-// columns.
+// How an inverted bottleneck is cut: into bands of lines, which threads take, and parts of a line.
 #pragma once
 
 #include <algorithm>
@@ -41,16 +40,11 @@ struct BottleneckAxis {
 // Each image is cut into bands of lines, which are computed one by one.
 class BottleneckBands {
  public:
-  static constexpr std::int64_t most_filtered_bytes = 960 << 10;  // of a band: a part of L2
-
   explicit BottleneckBands(const FloatBottleneck& bottleneck)
       : lines_(bottleneck.stages[1], 0), images_(bottleneck.stages[1].views.x.dims[0]) {
-    const Dims& y = bottleneck.stages[1].views.y.dims;
-    const std::int64_t bytes = 4 * y[1] * y[2] * y[3], threads = bottleneck.threads;
-    each_ = ceil_divide(bytes, most_filtered_bytes);
-    if (images_ * each_ < 4 * threads)
-      each_ = ceil_divide(round_up(images_ * each_, threads), images_);
-    each_ = std::min(each_, y[2]);
+    const std::int64_t threads = bottleneck.threads;
+    if (images_ < 4 * threads)
+      each_ = std::min(ceil_divide(round_up(images_, threads), images_), lines_.out);
   }
 
   std::int64_t count() const { return images_ * each_; }
@@ -73,18 +67,17 @@ class BottleneckBands {
   std::int64_t images_, each_ = 1;
 };
 
-// Columns of y that are computed together.
-struct BottleneckStrip {
-  Part columns, seen, inside;  // of y; what its windows see, and what of that is no pad
-  std::vector<Part> blocks;    // of the pixels inside, without pads: expanded at once
-  std::vector<Part> runs;      // of columns, whose windows are computed at once
+// The columns of a line: what the windows see, and what of that is no pad.
+struct BottleneckColumns {
+  Part seen, inside;
+  std::vector<Part> blocks;  // of the pixels inside, without pads: expanded at once
+  std::vector<Part> runs;    // of results, whose windows are computed at once
 
-  BottleneckStrip(const BottleneckAxis& axis, const Part& part)
-      : columns(part),
-        seen(axis.seen_by(part)),
+  explicit BottleneckColumns(const BottleneckAxis& axis)
+      : seen(axis.seen_by({0, axis.out})),
         inside(axis.inside(seen)),
         blocks(parts_of({inside.begin - axis.pad, inside.end - axis.pad}, float_block_rows)),
-        runs(parts_of(part, depthwise_pixels)) {}
+        runs(parts_of({0, axis.out}, depthwise_pixels)) {}
 
  private:
   // Parts of a range, none longer than `most`.
