@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inverted bottleneck of a network that predicts in f32: an expansion 1x1, a window for each
-// channel and a projection 1x1, with the bounds behind the first two and the sum with a residual
-// behind the last. The wide values between them never lie in memory as a whole.
+// channel and a projection 1x1, with bounds behind each and the sum with a residual behind the
+// last. The wide values between them never lie in memory as a whole.
 #include <utility>
 
 #include "base/enumerate.h"
@@ -30,19 +30,21 @@ struct Bottleneck {
     Part windows_clip = maybe<Clip>({reads(0, {windows_relu, windows})});
     Part projection = one<Conv>({reads(0, {windows_clip, windows_relu, windows})});
     Part sum = maybe<Add>({reads(either, {projection})});
+    Part relu = maybe<Relu>({reads(0, {sum, projection})});
+    Part clip = maybe<Clip>({reads(0, {relu, sum, projection})});
     Pattern() { prefer({sum}); }
   };
   static Offer offer(const GroupRequest& group, const Pattern& parts);
 };
 
 struct StageParts {
-  Part convolution, relu, clip;  // the last two may be `outside`: none
+  Part convolution, relu, clip;
 };
 
 std::vector<StageParts> stages_of(const Bottleneck::Pattern& parts) {
   return {{parts.expansion, parts.expansion_relu, parts.expansion_clip},
           {parts.windows, parts.windows_relu, parts.windows_clip},
-          {parts.projection, GroupPattern::outside, GroupPattern::outside}};
+          {parts.projection, parts.relu, parts.clip}};
 }
 
 // The inputs of the group in the order of cpu::FloatBottleneckInput; -1: none.

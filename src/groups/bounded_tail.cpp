@@ -79,10 +79,10 @@ bool read_limit(const GroupMatch& match, Part clip, std::size_t port, float& num
 
 std::optional<cpu::FloatBounds> bounds_of(const GroupMatch& match, Part relu, Part clip) {
   cpu::FloatBounds bounds;
-  if (clip != GroupPattern::outside && match.has(clip) &&
+  if (match.has(clip) &&
       !(read_limit(match, clip, 1, bounds.least) && read_limit(match, clip, 2, bounds.most)))
     return std::nullopt;
-  if (relu != GroupPattern::outside && match.has(relu)) bounds.least = std::max(bounds.least, 0.0F);
+  if (match.has(relu)) bounds.least = std::max(bounds.least, 0.0F);
   return bounds;
 }
 

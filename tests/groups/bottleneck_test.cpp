@@ -5,7 +5,7 @@
 namespace narrowgauge::bottleneck_test {
 namespace {
 
-// $between stands behind the first two convolutions, whose results are %a and %d; $last behind %p.
+// Something stands behind each convolution, whose results are %a, %d and %p.
 constexpr std::string_view network = R"(graph "g" {
   %x = ng.Input {type=f32[2,16,18,15]} : f32[2,16,18,15]
   %v = ng.State {type=f32[40,16,1,1]} : f32[40,16,1,1]
@@ -35,6 +35,7 @@ std::string with(std::string_view expanded, std::string_view filtered, std::stri
 std::vector<std::string> taken() {
   return {with("Clip(%a, %zero, %six)", "Clip(%d, %zero, %six)", "Add(%x, %p)"),
           with("Relu(%a)", "Relu(%d)", "Add(%p, %x)"),
+          with("Relu(%a)", "Relu(%d)", "Clip(%p, %zero, %six)"),
           with("Relu(%a)", "Clip(%d, _, %six)", "Tanh(%p)")};
 }
 
@@ -52,6 +53,13 @@ TEST(bottleneck, takes_its_convolutions_and_what_stands_between) {
   EXPECT_EQ(bottlenecks(with("Tanh(%a)", "Relu(%d)", "Relu(%p)")), 0);
   const std::string text = with("Relu(%a)", "Relu(%d)", "Relu(%p)");
   EXPECT_EQ(bottlenecks(replaced(text, "output \"y\"", "output \"f\" = %f\n  output \"y\"")), 0);
+}
+
+TEST(bottleneck, takes_the_bounds_behind_its_projection) {
+  const std::string text = with("Relu(%a)", "Relu(%d)", "Clip(%p, %zero, %six)");
+  for (const PlanStep& step : compile(parse(text, op_table()), {}).steps)
+    EXPECT_TRUE(isa() < Isa::avx512 || !step.implementation.starts_with("strips"))
+        << step.implementation;
 }
 
 TEST(bottleneck, values_are_those_of_the_nodes_apart) {
