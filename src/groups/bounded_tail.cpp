@@ -65,7 +65,26 @@ class TailReader {
   bool bounded_ = false;
 };
 
+// Whether a Clip has no limit at a port, or a known number, which is read.
+bool read_limit(const GroupMatch& match, Part clip, std::size_t port, float& number) {
+  const Values& ports = match.node(clip).inputs;
+  if (port >= ports.size() || ports[port].is_absent()) return true;
+  const Tensor* const known = match.constant(clip, port);
+  if (!known || known->size() != 1 || std::isnan(known->at(0))) return false;
+  number = static_cast<float>(known->at(0));
+  return true;
+}
+
 }  // namespace
+
+std::optional<cpu::FloatBounds> bounds_of(const GroupMatch& match, Part relu, Part clip) {
+  cpu::FloatBounds bounds;
+  if (match.has(clip) &&
+      !(read_limit(match, clip, 1, bounds.least) && read_limit(match, clip, 2, bounds.most)))
+    return std::nullopt;
+  if (match.has(relu)) bounds.least = std::max(bounds.least, 0.0F);
+  return bounds;
+}
 
 std::optional<BoundedTail> bounded_tail(const Graph& body, int convolution) {
   return TailReader(body, convolution).read();

@@ -5,7 +5,8 @@
 
 #include <optional>
 
-#include "kernels/cpu/floats/float_rows.h"
+#include "groups/group.h"
+#include "kernels/cpu/floats/float_results.h"
 #include "narrowgauge/graph.h"
 
 namespace narrowgauge {
@@ -18,5 +19,9 @@ struct BoundedTail {
 // The tail of a body's convolution, which no input but the residual's reaches; nothing if it has
 // another form.
 std::optional<BoundedTail> bounded_tail(const Graph& body, int convolution);
+
+// The bounds that a Relu and a Clip behind it are, of which a group may have none; nothing if they
+// are not known numbers.
+std::optional<cpu::FloatBounds> bounds_of(const GroupMatch& match, Part relu, Part clip);
 
 }  // namespace narrowgauge

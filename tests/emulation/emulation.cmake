@@ -32,6 +32,7 @@ set(emulated
     kernels_batch_inner_convolution
     kernels_column_sums
     kernels_convert
+    kernels_float_bottleneck
     kernels_float_convolution
     kernels_float_product
     kernels_gradient_health

@@ -58,7 +58,7 @@ class Sources {
   const void* const* data() const { return data_.data(); }
 
  private:
-  std::array<const void*, 4> data_{};
+  std::array<const void*, 8> data_{};
 };
 
 }  // namespace

@@ -33,7 +33,7 @@ class FloatConvolution {
   FloatConvolution(const ConvolutionViews& views, const ConvolutionWindow& window,
                    const FloatTail& tail, const ContractionOptions& options)
       : window_(views.x, views.w.dims, views.y.dims, window),
-        weights_(views.w, window_.rows()),
+        weights_(views.w, fastest_panel_vectors(views.w, window_.rows())),
         biased_(views.bias),
         tail_(tail),
         finish_(options.finish),
@@ -118,10 +118,11 @@ class FloatConvolution {
               first_row(blocks.end) * weights_.outputs());
   }
 
-  // What the next turn reads of x and of the residual, a part of it with each panel of this one.
+  // What the next turn reads of x and of the residual, and the results that it overwrites: a part
+  // of it with each panel of this one.
   struct Next {
-    const float *x, *residual;
-    std::int64_t x_each, residual_each;
+    const float *x, *residual, *y;
+    std::int64_t x_each, residual_each, y_each;
   };
 
   Next next_of(const Call& call, const Part& blocks, const Part& panels) const {
@@ -132,10 +133,18 @@ class FloatConvolution {
       return static_cast<const float*>(call.inputs[input]) + place;
     };
     const std::int64_t x = window_.reach(row);
-    Next next{at(0, x), nullptr, ceil_divide(window_.reach(end) - x, count), 0};
-    if (tail_.residual < 0) return next;
-    next.residual = at(tail_.residual, row * weights_.outputs());
-    next.residual_each = ceil_divide((end - row) * weights_.outputs(), count);
+    Next next{at(0, x), nullptr, nullptr, ceil_divide(window_.reach(end) - x, count), 0, 0};
+    const std::int64_t results = row * weights_.outputs();
+    const std::int64_t results_each = ceil_divide((end - row) * weights_.outputs(), count);
+    const bool in_place = tail_.residual >= 0 && call.inputs[tail_.residual] == call.outputs[0];
+    if (tail_.residual >= 0) {
+      next.residual = at(tail_.residual, results);
+      next.residual_each = results_each;
+    }
+    if (!streams_ && !in_place) {
+      next.y = static_cast<const float*>(call.outputs[0]) + results;
+      next.y_each = results_each;
+    }
     return next;
   }
 
@@ -149,6 +158,7 @@ class FloatConvolution {
     if (is_fetched_) add_panel(ahead, packed, panel + 1 < weights_.panels() ? panel + 1 : 0);
     ahead.add(next.x + i * next.x_each, next.x_each);
     ahead.add(next.residual + i * next.residual_each, next.residual_each);
+    ahead.add(next.y + i * next.y_each, next.y_each);
     return ahead;
   }
 

@@ -10,7 +10,8 @@
 namespace narrowgauge::cpu {
 
 inline constexpr std::int64_t depthwise_pixels = 8;
-inline constexpr std::int64_t depthwise_channels = 32;
+inline constexpr std::int64_t depthwise_vectors = 2;  // of 16 channels
+inline constexpr std::int64_t depthwise_channels = 16 * depthwise_vectors;
 
 struct FloatTap {
   std::int64_t x;        // elements from the first tap of a window

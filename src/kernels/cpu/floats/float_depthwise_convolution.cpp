@@ -8,6 +8,7 @@
 
 #include "kernels/cpu/core/work.h"
 #include "kernels/cpu/floats/float_depthwise.h"
+#include "kernels/cpu/floats/float_depthwise_weights.h"
 #include "kernels/cpu/floats/float_streams.h"
 
 namespace narrowgauge::cpu {
@@ -42,12 +43,12 @@ struct DepthwiseAxis {
   }
 };
 
-// Weights are packed as [blocks of 32 channels][taps][32].
 class FloatDepthwise {
  public:
   FloatDepthwise(const ConvolutionViews& views, const ConvolutionWindow& window,
                  const FloatTail& tail, const ContractionOptions& options)
       : views_(views),
+        weights_(views.w),
         lines_(views, window, 0),
         columns_(views, window, 1),
         tail_(tail),
@@ -61,25 +62,7 @@ class FloatDepthwise {
       for (const Stretch& column : columns_.stretches) add_taps(line, column);
   }
 
-  std::int64_t packed_bytes() const { return 4 * blocks() * taps() * depthwise_channels; }
-  std::string format() const {
-    const View& w = views_.w;
-    return concat("f32 blocks of ", depthwise_channels, ' ', w.dims, ' ', w.strides);
-  }
-
-  void pack(const float* w, float* packed) const {
-    const Dims& strides = views_.w.strides;
-    const std::int64_t columns = views_.w.dims[3];
-    for (std::int64_t channel = 0; channel < blocks() * depthwise_channels; ++channel)
-      for (std::int64_t tap = 0; tap < taps(); ++tap) {
-        const std::int64_t at = (channel / depthwise_channels * taps() + tap) * depthwise_channels +
-                                channel % depthwise_channels;
-        packed[at] =
-            channel < channels()
-                ? w[channel * strides[0] + tap / columns * strides[2] + tap % columns * strides[3]]
-                : 0.0F;
-      }
-  }
+  const FloatDepthwiseWeights& weights() const { return weights_; }
 
   void run(const Call& call) const {
     const std::int64_t lines = views_.y.dims[0] * height();
@@ -98,8 +81,6 @@ class FloatDepthwise {
   std::int64_t channels() const { return views_.y.dims[1]; }
   std::int64_t height() const { return views_.y.dims[2]; }
   std::int64_t width() const { return views_.y.dims[3]; }
-  std::int64_t taps() const { return views_.w.dims[2] * views_.w.dims[3]; }
-  std::int64_t blocks() const { return ceil_divide(channels(), depthwise_channels); }
 
   void add_taps(const Stretch& line, const Stretch& column) {
     const Dims& strides = views_.x.strides;
@@ -113,7 +94,7 @@ class FloatDepthwise {
 
   // Lines of x stay in L2 until all channels are done.
   void run_band(const Call& call, std::int64_t begin, std::int64_t end) const {
-    for (std::int64_t block = 0; block < blocks(); ++block)
+    for (std::int64_t block = 0; block < weights_.blocks(); ++block)
       for (std::int64_t line = begin; line < end; ++line) run_line(call, block, line);
   }
 
@@ -156,18 +137,19 @@ class FloatDepthwise {
         .line_pitch = strides[2],
         .columns_ahead = pixels.count * columns_.stride,
         .lines_ahead = lines_.stride,
-        .weights = reinterpret_cast<const float*>(call.packed) + channel * taps(),
+        .weights = weights_.block(reinterpret_cast<const float*>(call.packed), block),
         .results = {.bias = views_.bias ? input(2) + channel : nullptr,
                     .residual = tail_.residual < 0 ? nullptr : input(tail_.residual) + y,
                     .y = static_cast<float*>(call.outputs[0]) + y,
                     .pitch = channels(),
-                    .channels = std::min(depthwise_channels, channels() - channel),
+                    .channels = weights_.channels(block),
                     .bounds = tail_.bounds,
                     .streams = streams_ && is_at_line(call.outputs[0])},
     });
   }
 
   ConvolutionViews views_;
+  FloatDepthwiseWeights weights_;
   DepthwiseAxis lines_, columns_;
   FloatTail tail_;
   Finish finish_;
@@ -187,11 +169,12 @@ bool is_float_depthwise(const ConvolutionViews& views, const ConvolutionWindow& 
 Prepared prepare_float_depthwise(const ConvolutionViews& views, const ConvolutionWindow& window,
                                  const FloatTail& tail, const ContractionOptions& options) {
   const auto made = std::make_shared<const FloatDepthwise>(views, window, tail, options);
-  Packed packed{made->format(),
-                made->packed_bytes(),
+  Packed packed{made->weights().format(),
+                made->weights().bytes(),
                 {1},
                 [made](const void* const* inputs, std::byte* bytes) {
-                  made->pack(static_cast<const float*>(inputs[1]), reinterpret_cast<float*>(bytes));
+                  made->weights().pack(static_cast<const float*>(inputs[1]),
+                                       reinterpret_cast<float*>(bytes));
                 }};
   return {"channels of f32",
           0,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/floats/float_image.h"
 
-#include "kernels/cpu/floats/float_rows.h"
 #include "kernels/cpu/floats/float_tile_avx512.h"
 
 namespace narrowgauge::cpu::avx512 {
@@ -18,12 +17,12 @@ void multiply_pixels(const ImageLine& line, std::int64_t first) {
     const float* row = line.rows + first * stride + k;
     for (std::int64_t i = 0; i < line.row_count; ++i) {
       __m512 columns[vectors];
-#pragma GCC unroll 3
+#pragma GCC unroll 2
       for (int v = 0; v < vectors; ++v) columns[v] = _mm512_loadu_ps(weights + v * lanes);
 #pragma GCC unroll 14
       for (int p = 0; p < pixels; ++p) {
         const __m512 pixel = _mm512_set1_ps(row[p * stride]);
-#pragma GCC unroll 3
+#pragma GCC unroll 2
         for (int v = 0; v < vectors; ++v)
           tile.sums[p][v] = _mm512_fmadd_ps(pixel, columns[v], tile.sums[p][v]);
       }
@@ -36,10 +35,8 @@ void multiply_pixels(const ImageLine& line, std::int64_t first) {
 
 template <int vectors, int stride>
 void multiply_line(const ImageLine& line) {
-  constexpr int most = float_block_pixels(vectors);
   std::int64_t pixel = 0;
-  for (; pixel + most <= line.pixels; pixel += most)
-    multiply_pixels<most, vectors, stride>(line, pixel);
+  for (; pixel + 14 <= line.pixels; pixel += 14) multiply_pixels<14, vectors, stride>(line, pixel);
   for (; pixel + 6 <= line.pixels; pixel += 6) multiply_pixels<6, vectors, stride>(line, pixel);
   for (; pixel + 2 <= line.pixels; pixel += 2) multiply_pixels<2, vectors, stride>(line, pixel);
   for (; pixel < line.pixels; ++pixel) multiply_pixels<1, vectors, stride>(line, pixel);
@@ -47,12 +44,7 @@ void multiply_line(const ImageLine& line) {
 
 template <int stride>
 void multiply_channels(const ImageLine& line) {
-  if (line.results.channels > 2 * lanes)
-    multiply_line<3, stride>(line);
-  else if (line.results.channels > lanes)
-    multiply_line<2, stride>(line);
-  else
-    multiply_line<1, stride>(line);
+  line.results.channels > lanes ? multiply_line<2, stride>(line) : multiply_line<1, stride>(line);
 }
 
 }  // namespace

@@ -6,46 +6,39 @@
 
 #include "kernels/cpu/core/work.h"
 #include "kernels/cpu/floats/float_image.h"
+#include "kernels/cpu/floats/float_image_rows.h"
 #include "kernels/cpu/floats/float_streams.h"
 #include "kernels/cpu/floats/float_weights.h"
-#include "kernels/cpu/images/image_window.h"
 
 namespace narrowgauge::cpu {
 namespace {
 
 constexpr std::int64_t image_line_tasks = 8;  // for each thread
 
-// One input channel whose taps are all values under the window: a column of the window in all rows
-// of x, then the next.
-View image_taps(const View& w) {
-  return {w.dtype,
-          {w.dims[0], 1, w.dims[3], w.dims[1], w.dims[2]},
-          {w.strides[0], 1, w.strides[3], w.strides[1], w.strides[2]}};
-}
-
 // Memory holds rows of x for each worker.
 class FloatImage {
  public:
   FloatImage(const ConvolutionViews& views, const ConvolutionWindow& window, const FloatTail& tail,
              const ContractionOptions& options)
-      : window_(views.x, views.w, views.y, window),
-        weights_(image_taps(views.w), window_.lines * window_.y_pixels),
+      : rows_(views, window),
+        window_(rows_.window()),
+        weights_(image_taps(views.w), image_panel_vectors),
         biased_(views.bias),
         tail_(tail),
         finish_(options.finish),
         streams_(!options.finish && is_streamed(views.y)),
         threads_(options.threads == 0 ? thread_count() : options.threads) {}
 
-  std::int64_t workspace() const { return 4 * threads_ * slot_floats(); }
+  std::int64_t workspace() const { return 4 * threads_ * rows_.floats(); }
   const FloatWeights& weights() const { return weights_; }
 
   void run(const Call& call) const {
     const std::int64_t tasks = std::min<std::int64_t>(window_.lines, image_line_tasks * threads_);
     hand_out(tasks, threads_, [&](std::int64_t task, std::int64_t worker) {
-      float* const rows = static_cast<float*>(call.workspace) + worker * slot_floats();
+      float* const rows = static_cast<float*>(call.workspace) + worker * rows_.floats();
       const Part part = part_of(window_.lines, tasks, task);
       for (std::int64_t line = part.begin; line < part.end; ++line) {
-        copy_rows(static_cast<const float*>(call.inputs[0]), line, rows);
+        rows_.copy(static_cast<const float*>(call.inputs[0]), line, rows);
         run_line(call, line, rows);
       }
       if (streams_) avx512::end_float_streams();
@@ -55,20 +48,6 @@ class FloatImage {
   }
 
  private:
-  std::int64_t row_floats() const { return round_up(window_.row_length(), 16); }
-  std::int64_t slot_floats() const { return window_.rows() * row_floats(); }
-
-  void copy_rows(const float* x, std::int64_t line, float* rows) const {
-    const std::int64_t before = window_.padding_before(), values = window_.values();
-    for (std::int64_t i = 0; i < window_.rows(); ++i, rows += row_floats()) {
-      const std::int64_t from = window_.row_begin(line, i);
-      const std::int64_t count = from < 0 ? 0 : values;
-      std::fill_n(rows, before, 0.0F);
-      std::copy_n(x + std::max<std::int64_t>(from, 0), count, rows + before);
-      std::fill(rows + before + count, rows + row_floats(), 0.0F);
-    }
-  }
-
   void run_line(const Call& call, std::int64_t line, const float* rows) const {
     const auto* const packed = reinterpret_cast<const float*>(call.packed);
     const auto input = [&](int index) { return static_cast<const float*>(call.inputs[index]); };
@@ -77,7 +56,7 @@ class FloatImage {
       const std::int64_t y = line * window_.y_pixels * window_.outputs + channel;
       avx512::multiply_image_line({
           .rows = rows,
-          .row_pitch = row_floats(),
+          .row_pitch = rows_.pitch(),
           .row_count = window_.rows(),
           .width = window_.width,
           .stride = window_.stride_x,
@@ -94,6 +73,7 @@ class FloatImage {
     }
   }
 
+  FloatImageRows rows_;
   ImageWindow window_;
   FloatWeights weights_;
   bool biased_;

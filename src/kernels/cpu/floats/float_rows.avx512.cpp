@@ -64,51 +64,40 @@ template <bool fetched, int rows, int vectors>
   }
 }
 
-// The compiler moves sums from register to register around the loop over taps: a single one has
-// functions without it.
-template <int rows, int vectors, bool single, bool fetched>
+template <int rows, int vectors, bool fetched>
 void multiply(const FloatBlock& block) {
   FloatTile<rows, vectors> tile(block.results);
   if (block.results.residual) prefetch_residual<rows, vectors>(block.results);
-  if constexpr (single)
-    add_tap<fetched>(tile, block.rows, block.weights, block.depth, block.ahead);
-  else
-    add_taps<fetched>(tile, block);
+  add_taps<fetched>(tile, block);
   tile.store(block.results);
 }
 
 using Multiply = void (*)(const FloatBlock&);
 
-template <int vectors, bool single, bool fetched, std::size_t... row>
+template <int vectors, bool fetched, std::size_t... row>
 Multiply of_rows(std::int64_t rows, std::index_sequence<row...>) {
-  static constexpr Multiply all[] = {multiply<row + 1, vectors, single, fetched>...};
+  static constexpr Multiply all[] = {multiply<row + 1, vectors, fetched>...};
   return all[rows - 1];
 }
 
-template <int vectors, bool single, bool fetched>
+template <int vectors, bool fetched>
 Multiply of_rows(std::int64_t rows) {
-  return of_rows<vectors, single, fetched>(rows,
-                                           std::make_index_sequence<float_block_pixels(vectors)>());
+  return of_rows<vectors, fetched>(rows, std::make_index_sequence<float_block_pixels(vectors)>());
 }
 
-template <bool single, bool fetched>
+template <bool fetched>
 Multiply of_channels(const FloatBlock& block) {
-  if (block.results.channels > 2 * lanes) return of_rows<3, single, fetched>(block.row_count);
-  if (block.results.channels > lanes) return of_rows<2, single, fetched>(block.row_count);
-  return of_rows<1, single, fetched>(block.row_count);
-}
-
-template <bool single>
-Multiply of_weights(const FloatBlock& block) {
-  constexpr std::int64_t most_in_l1 = 6 << 10;  // floats of a panel
-  const std::int64_t floats = block.taps * block.depth * round_up(block.results.channels, lanes);
-  return floats > most_in_l1 ? of_channels<single, true>(block) : of_channels<single, false>(block);
+  if (block.results.channels > 2 * lanes) return of_rows<3, fetched>(block.row_count);
+  if (block.results.channels > lanes) return of_rows<2, fetched>(block.row_count);
+  return of_rows<1, fetched>(block.row_count);
 }
 
 }  // namespace
 
 void multiply_float_block(const FloatBlock& block) {
-  (block.taps == 1 && *block.rows ? of_weights<true>(block) : of_weights<false>(block))(block);
+  constexpr std::int64_t most_in_l1 = 6 << 10;  // floats of a panel
+  const std::int64_t floats = block.taps * block.depth * round_up(block.results.channels, lanes);
+  (floats > most_in_l1 ? of_channels<true>(block) : of_channels<false>(block))(block);
 }
 
 void end_float_streams() { _mm_sfence(); }

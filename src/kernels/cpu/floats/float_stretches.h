@@ -26,7 +26,7 @@ class FloatStretches {
     const float* begin;
     std::int64_t count;
   };
-  std::array<Stretch, 3> stretches_;
+  std::array<Stretch, 4> stretches_;
   std::size_t used_ = 0;
 };
 

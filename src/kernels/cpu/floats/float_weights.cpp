@@ -7,21 +7,17 @@
 
 namespace narrowgauge::cpu {
 
-namespace {
-
 // Three vectors take fewer loads for each product than two, but a panel is read for every 9 pixels
 // instead of 14: that is dear where panels are long or pixels few. Four vectors are two pairs.
-std::int64_t panel_vectors(const View& w, std::int64_t pixels) {
-  const std::int64_t vectors = ceil_divide(w.dims[0], 16),
-                     taps = element_count(w.dims) / (w.dims[0] * w.dims[1]);
+std::int64_t fastest_panel_vectors(const View& w, std::int64_t pixels) {
+  const std::int64_t vectors = ceil_divide(w.dims[0], 16);
+  const bool single_tap = element_count(w.dims) == w.dims[0] * w.dims[1];
   const bool few_pixels = pixels <= 4 * float_block_pixels(2);
-  return vectors < 3 || vectors == 4 || taps > 1 || few_pixels ? 2 : 3;
+  return vectors < 3 || vectors == 4 || !single_tap || few_pixels ? 2 : 3;
 }
 
-}  // namespace
-
-FloatWeights::FloatWeights(const View& w, std::int64_t pixels)
-    : w_(w), panel_vectors_(panel_vectors(w, pixels)), tap_at_{0} {
+FloatWeights::FloatWeights(const View& w, std::int64_t panel_vectors)
+    : w_(w), panel_vectors_(panel_vectors), tap_at_{0} {
   const std::int64_t vectors = ceil_divide(outputs(), 16);
   panels_ = ceil_divide(vectors, panel_vectors_);
   wide_panels_ = vectors - panels_ * (panel_vectors_ - 1);

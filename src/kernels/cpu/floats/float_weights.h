@@ -13,10 +13,12 @@
 
 namespace narrowgauge::cpu {
 
+// The vectors of a panel with which so many pixels are multiplied fastest.
+std::int64_t fastest_panel_vectors(const View& w, std::int64_t pixels);
+
 class FloatWeights {
  public:
-  // `pixels` to multiply by: how many there are decides on the width of panels.
-  FloatWeights(const View& w, std::int64_t pixels);
+  FloatWeights(const View& w, std::int64_t panel_vectors);
 
   std::int64_t outputs() const { return w_.dims[0]; }
   std::int64_t depth() const { return w_.dims[1]; }
