@@ -105,6 +105,19 @@ TEST(finished, weights_that_last_are_packed_and_give_the_same_values) {
   }
 }
 
+// Panels add a residual that nobody reads afterwards in its own place.
+TEST(finished, a_residual_that_dies_gives_its_memory_to_the_result) {
+  if (isa() < Isa::avx512) GTEST_SKIP() << "this CPU has no AVX-512";
+  const Plan plan = plan_of(lasting_block("f32[2,16,12,11]", "f32[24,16,3,3]", "f32[2,24,12,11]",
+                                          "pads=[1,1,1,1]",
+                                          "  %t = Softmax(%r) {axis=1} : $y\n"
+                                          "  %s = Add(%c, %t) : $y\n  %y = Relu(%s) : $y\n"));
+  for (const PlanStep& step : plan.steps)
+    if (step.implementation.starts_with("panels of f32")) {
+      EXPECT_EQ(std::ranges::count(step.inputs, step.outputs[0].location), 1);
+    }
+}
+
 TEST(finished, nan_passes_the_bounds_of_a_tail) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const std::string& block : lasting_blocks()) {

@@ -24,8 +24,8 @@ bool is_taken(const ConvolutionCase& shape) {
 // Of few channels, which lie apart.
 bool is_image(const ConvolutionCase& shape) { return shape.channels <= 4; }
 
-// Beside those of all convolutions: each number of rows and columns that is left over, turns of
-// several blocks, and weights that threads share out.
+// Beside those of all convolutions: each number of rows and columns that is left over, panels of
+// three and two vectors, turns of several blocks, and weights that threads share out.
 std::vector<ConvolutionCase> cases() {
   std::vector<ConvolutionCase> cases;
   for (const ConvolutionCase& shape : convolution_cases())
@@ -33,6 +33,9 @@ std::vector<ConvolutionCase> cases() {
   cases.push_back({"several images in a block", 5, 24, 40, {3, 3}, {3, 3}, {}, {}, {1, 1}, {1, 1}});
   cases.push_back({"many weights", 1, 192, 208, {7, 7}, {3, 3}, {}, {}, {1, 1}, {1, 1}, 1, true});
   cases.push_back({"1x1 in turns", 2, 64, 96, {16, 16}, {1, 1}, {}, {}, {}, {}, 1, true});
+  for (const std::int64_t outputs : {40, 72, 100, 144})
+    cases.push_back(
+        {"panels of 48 and 32", 2, 16, outputs, {7, 9}, {1, 1}, {}, {}, {}, {}, 1, true});
   cases.push_back({"one pixel", 1, 96, 64, {1, 1}, {1, 1}, {}, {}, {}, {}, 1, true});
   cases.push_back(
       {"depthwise, 5x5", 2, 40, 40, {11, 19}, {5, 5}, {2, 1}, {}, {2, 2}, {2, 2}, 40, true});
@@ -61,6 +64,7 @@ std::vector<ConvolutionCase> cases() {
 struct Setting {
   Layout x = Layout::channels_last;
   bool residual = false;
+  bool in_place = false;  // of the residual
   FloatBounds bounds{};
   int threads = 2;
   Finish finish{};
@@ -86,7 +90,8 @@ Convolved convolve(const ConvolutionCase& shape, const Setting& setting,
   const Prepared prepared =
       prepare_float_convolution(views, shape.window(), {setting.residual ? 3 : -1, setting.bounds},
                                 {.threads = setting.threads, .finish = setting.finish});
-  run(prepared, {&x, &w, &bias, &residual}, {&y});
+  if (setting.in_place) y = residual;
+  run(prepared, {&x, &w, &bias, setting.in_place ? &y : &residual}, {&y});
   std::vector<double> expected =
       ConvolutionReference(shape, x, w, y).forward(shape.bias ? &bias : nullptr);
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -132,6 +137,15 @@ TEST(float_convolution, adds_a_residual_and_keeps_bounds) {
     expect_within_format(relu.y, relu.expected, shape.name);
     const Convolved both = convolve(shape, {.residual = true, .bounds = {-12, 20}});
     expect_within_format(both.y, both.expected, shape.name);
+  }
+}
+
+TEST(float_convolution, results_may_take_the_place_of_the_residual) {
+  NG_NEEDS_AVX512();
+  for (const ConvolutionCase& shape : cases()) {
+    const GuardedArray apart = convolve(shape, {.residual = true}).y;
+    EXPECT_TRUE(apart.same_bytes(convolve(shape, {.residual = true, .in_place = true}).y))
+        << shape.name;
   }
 }
 

@@ -6,6 +6,19 @@
 namespace narrowgauge::cpu::avx512 {
 namespace {
 
+// The lines of y that are stored next are on their way while the products are made: a part of them
+// for each column of the window.
+template <int pixels, int vectors>
+[[gnu::always_inline]] inline void prefetch_next(const FloatResults& results, std::int64_t column,
+                                                 std::int64_t columns) {
+  for (std::int64_t p = column; p < pixels; p += columns)
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v)
+      _mm_prefetch(
+          reinterpret_cast<const char*>(results.y + (pixels + p) * results.pitch + v * lanes),
+          _MM_HINT_T0);
+}
+
 template <int pixels, int vectors, int stride>
 void multiply_pixels(const ImageLine& line, std::int64_t first) {
   FloatResults results = line.results;
@@ -15,6 +28,7 @@ void multiply_pixels(const ImageLine& line, std::int64_t first) {
   const float* weights = line.weights;
   for (std::int64_t k = 0; k < line.width; ++k) {
     const float* row = line.rows + first * stride + k;
+    if (!results.streams) prefetch_next<pixels, vectors>(results, k, line.width);
     for (std::int64_t i = 0; i < line.row_count; ++i) {
       __m512 columns[vectors];
 #pragma GCC unroll 2

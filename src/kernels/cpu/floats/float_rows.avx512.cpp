@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <utility>
 
-#include "kernels/cpu/core/work.h"
 #include "kernels/cpu/floats/float_tile_avx512.h"
 
 namespace narrowgauge::cpu::avx512 {
@@ -96,7 +95,7 @@ Multiply of_channels(const FloatBlock& block) {
 
 void multiply_float_block(const FloatBlock& block) {
   constexpr std::int64_t most_in_l1 = 6 << 10;  // floats of a panel
-  const std::int64_t floats = block.taps * block.depth * round_up(block.results.channels, lanes);
+  const std::int64_t floats = block.taps * block.depth * block.results.channels;
   (floats > most_in_l1 ? of_channels<true>(block) : of_channels<false>(block))(block);
 }
 
