@@ -53,7 +53,7 @@ void FloatWindow::locate_run(const float* image, const std::array<std::int64_t, 
     for (std::int64_t ky = 0; ky < y.kernel; ++ky) {
       const std::int64_t at_z = z.at(kz, place[0])[0], at_y = y.at(ky, place[1])[0];
       const bool outside = (at_z | at_y) < 0;
-      const float* const line = image + at_z + at_y;
+      const float* const line = outside ? image : image + at_z + at_y;
       for (std::int64_t kx = 0; kx < x.kernel; ++kx, pointers += float_block_rows) {
         const std::int64_t* const at_x = x.at(kx, place[2]);
         for (std::int64_t r = 0; r < count; ++r)
