@@ -74,7 +74,7 @@ std::string bottleneck_form_reason(const GroupRequest& group, const Bottleneck::
   }
   if (!match.has(parts.sum)) return "";
   const int residual = in[cpu::bottleneck_residual];
-  return unless(residual >= 0 &&
+  return unless(residual >= 0 && group.input(residual).dtype == DType::f32 &&
                     same_layout(kernel_view(group.input(residual)), kernel_view(group.output(0))),
                 "a residual that does not lie as the result does");
 }

@@ -66,6 +66,15 @@ TEST(bottleneck, values_are_those_of_the_nodes_apart) {
   for (const std::string& text : taken()) expect_same_values(text, 0, 1e-6);
 }
 
+// The kernel reads it as f32.
+TEST(bottleneck, leaves_a_narrow_residual_alone) {
+  std::string text = with("Relu(%a)", "Relu(%d)", "Add(%p, %c)");
+  text = replaced(text, "  %v = ng.State",
+                  "  %h = ng.Input {type=bf16[2,16,18,15]} : bf16[2,16,18,15]\n"
+                  "  %c = Cast(%h) {to=f32} : f32[2,16,18,15]\n  %v = ng.State");
+  expect_same_values(text, 0, 1e-6);
+}
+
 TEST(bottleneck, bits_do_not_depend_on_the_number_of_threads) {
   for (const std::string& text : taken()) expect_same_bits(text);
 }
