@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kernels/cpu/core/view.h"
+#include "kernels/cpu/core/work.h"
 #include "kernels/cpu/floats/float_depthwise.h"
 
 namespace narrowgauge::cpu {
