@@ -11,6 +11,16 @@
 namespace narrowgauge {
 namespace {
 
+// Whether a Clip has no limit at a port, or a known number, which is read.
+template <class Known>
+bool read_limit(const Values& inputs, std::size_t port, const Known& known_tensor, float& number) {
+  if (port >= inputs.size() || inputs[port].is_absent()) return true;
+  const Tensor* const known = known_tensor();
+  if (!known || known->size() != 1 || std::isnan(known->at(0))) return false;
+  number = static_cast<float>(known->at(0));
+  return true;
+}
+
 // Follows the result of the convolution from op to op.
 class TailReader {
  public:
@@ -50,13 +60,9 @@ class TailReader {
            limit(node, 2, tail_.bounds.most);
   }
 
-  // Takes a limit that is a known number, if there is one.
   bool limit(const Node& node, std::size_t port, float& number) const {
-    if (port >= node.inputs.size() || node.inputs[port].is_absent()) return true;
-    const Tensor* const known = body_.constant_value(node.inputs[port]);
-    if (!known || known->size() != 1 || std::isnan(known->at(0))) return false;
-    number = static_cast<float>(known->at(0));
-    return true;
+    const auto known = [&] { return body_.constant_value(node.inputs[port]); };
+    return read_limit(node.inputs, port, known, number);
   }
 
   const Graph& body_;
@@ -65,23 +71,15 @@ class TailReader {
   bool bounded_ = false;
 };
 
-// Whether a Clip has no limit at a port, or a known number, which is read.
-bool read_limit(const GroupMatch& match, Part clip, std::size_t port, float& number) {
-  const Values& ports = match.node(clip).inputs;
-  if (port >= ports.size() || ports[port].is_absent()) return true;
-  const Tensor* const known = match.constant(clip, port);
-  if (!known || known->size() != 1 || std::isnan(known->at(0))) return false;
-  number = static_cast<float>(known->at(0));
-  return true;
-}
-
 }  // namespace
 
 std::optional<cpu::FloatBounds> bounds_of(const GroupMatch& match, Part relu, Part clip) {
   cpu::FloatBounds bounds;
-  if (match.has(clip) &&
-      !(read_limit(match, clip, 1, bounds.least) && read_limit(match, clip, 2, bounds.most)))
-    return std::nullopt;
+  const auto limit = [&](std::size_t port, float& number) {
+    const auto known = [&] { return match.constant(clip, port); };
+    return read_limit(match.node(clip).inputs, port, known, number);
+  };
+  if (match.has(clip) && !(limit(1, bounds.least) && limit(2, bounds.most))) return std::nullopt;
   if (match.has(relu)) bounds.least = std::max(bounds.least, 0.0F);
   return bounds;
 }
