@@ -10,19 +10,21 @@ namespace {
 
 constexpr std::int64_t together = 32;
 
-template <bool is_unsigned>
 class Term {
  public:
   explicit Term(const ByteTerm& term)
-      : scale_(_mm512_set1_ps(term.scale)), zero_(Sixteens::byte_zero<is_unsigned>(term.zero)) {}
+      : scale_(_mm512_set1_ps(term.scale)),
+        zero_(Sixteens::byte_zero(term.zero + static_cast<float>(signed_offset(term.dtype)))),
+        flip_(Sixteens::flip(term.dtype == DType::i8)) {}
 
   [[gnu::always_inline]] __m512 values(const std::uint8_t* from) const {
     const auto* const bytes = reinterpret_cast<const std::byte*>(from);
-    return _mm512_mul_ps(Sixteens::bytes_less<is_unsigned>(bytes, zero_), scale_);
+    return _mm512_mul_ps(Sixteens::bytes_less(bytes, flip_, zero_), scale_);
   }
 
  private:
   __m512 scale_, zero_;
+  __m128i flip_;
 };
 
 // x / scale in less time: two corrections by fused multiply-adds give the bits of a division
@@ -44,7 +46,6 @@ class Quotient {
   __m512 scale_, reciprocal_;
 };
 
-template <bool a_unsigned, bool b_unsigned, bool y_unsigned>
 class Adder {
  public:
   explicit Adder(const ByteSum& sum)
@@ -54,7 +55,7 @@ class Adder {
         least_(_mm512_set1_ps(sum.relu ? 0.0F : -__builtin_inff())),
         low_(_mm512_set1_ps(sum.y_low - sum.y.zero)),
         high_(_mm512_set1_ps(sum.y_high - sum.y.zero)),
-        bytes_(static_cast<std::int32_t>(sum.y.zero)) {}
+        bytes_(sum.y.dtype, static_cast<std::int32_t>(sum.y.zero)) {}
 
   void run(const std::uint8_t* a, const std::uint8_t* b, std::uint8_t* y,
            std::int64_t count) const {
@@ -82,28 +83,17 @@ class Adder {
     return Sixteens::min(Sixteens::max(steps, low_), high_);
   }
 
-  Term<a_unsigned> a_;
-  Term<b_unsigned> b_;
+  Term a_, b_;
   Quotient quotient_;
   __m512 least_, low_, high_;
-  ByteRows<y_unsigned, true> bytes_;
+  ByteRows<true> bytes_;
 };
 
 }  // namespace
 
 void add_bytes(const ByteSum& sum, const std::uint8_t* a, const std::uint8_t* b, std::uint8_t* y,
                std::int64_t count) {
-  const auto with_y = [&]<bool a_unsigned, bool b_unsigned>() {
-    if (sum.y.dtype == DType::u8)
-      Adder<a_unsigned, b_unsigned, true>(sum).run(a, b, y, count);
-    else
-      Adder<a_unsigned, b_unsigned, false>(sum).run(a, b, y, count);
-  };
-  const bool a_unsigned = sum.a.dtype == DType::u8, b_unsigned = sum.b.dtype == DType::u8;
-  if (a_unsigned && b_unsigned) return with_y.template operator()<true, true>();
-  if (a_unsigned) return with_y.template operator()<true, false>();
-  if (b_unsigned) return with_y.template operator()<false, true>();
-  return with_y.template operator()<false, false>();
+  Adder(sum).run(a, b, y, count);
 }
 
 }  // namespace narrowgauge::cpu::avx512

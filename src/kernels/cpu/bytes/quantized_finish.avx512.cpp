@@ -5,7 +5,7 @@ namespace narrowgauge::cpu::avx512 {
 namespace {
 
 // Copies, as stores of bytes might change what references refer to.
-template <DType y, QuantizedBehind behind, bool saturates>
+template <QuantizedResult y, QuantizedBehind behind, bool saturates>
 void finish_pairs(const QuantizedFinish finish, const QuantizedPlace place) {
   using Pair = QuantizedPair<y, behind, saturates>;
   const bool plain = !finish.zeros && !finish.starts;
@@ -33,7 +33,7 @@ void finish_pairs(const QuantizedFinish finish, const QuantizedPlace place) {
 }  // namespace
 
 void finish_quantized(const QuantizedFinish& finish, const QuantizedPlace& place) {
-  with_quantized_types(finish, place, [&]<DType y, QuantizedBehind behind>() {
+  with_quantized_types(finish, place, [&]<QuantizedResult y, QuantizedBehind behind>() {
     if constexpr (may_saturate<y, behind>)
       if (finish.saturates) return finish_pairs<y, behind, true>(finish, place);
     finish_pairs<y, behind, false>(finish, place);

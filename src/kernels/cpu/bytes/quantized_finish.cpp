@@ -21,7 +21,11 @@ struct Eights {
   struct Ints {
     __m256i low, high;
   };
+  using Flip = __m128i;
 
+  static Flip flip(bool is_signed) {
+    return _mm_set1_epi8(static_cast<char>(is_signed ? 0x80 : 0));
+  }
   static Floats set(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
   static Ints set(std::int32_t x) { return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; }
   static Floats load(const float* from) {
@@ -31,17 +35,12 @@ struct Eights {
     const auto* const vectors = reinterpret_cast<const __m256i*>(from);
     return {_mm256_loadu_si256(vectors), _mm256_loadu_si256(vectors + 1)};
   }
-  template <bool is_unsigned>
-  static Floats byte_zero(float zero) {
-    return set(zero);
-  }
-  template <bool is_unsigned>
-  static Floats bytes_less(const std::byte* from, Floats zero) {
-    const __m128i all = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  static Floats byte_zero(float zero) { return set(zero); }
+  static Floats bytes_less(const std::byte* from, Flip flip, Floats zero) {
+    const __m128i all =
+        _mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)), flip);
     const __m128i behind = _mm_unpackhi_epi64(all, all);
-    if constexpr (is_unsigned)
-      return sub(numbers({_mm256_cvtepu8_epi32(all), _mm256_cvtepu8_epi32(behind)}), zero);
-    return sub(numbers({_mm256_cvtepi8_epi32(all), _mm256_cvtepi8_epi32(behind)}), zero);
+    return sub(numbers({_mm256_cvtepu8_epi32(all), _mm256_cvtepu8_epi32(behind)}), zero);
   }
   static Floats numbers(Ints x) { return {_mm256_cvtepi32_ps(x.low), _mm256_cvtepi32_ps(x.high)}; }
   static Ints sub(Ints a, Ints b) {
@@ -84,8 +83,7 @@ struct Eights {
     _mm256_storeu_ps(to, x.low);
     _mm256_storeu_ps(to + 8, x.high);
   }
-  template <bool is_unsigned>
-  static void store_bytes(std::byte* to, Floats x, std::int32_t zero) {
+  static void store_bytes(std::byte* to, Floats x, std::int32_t zero, Flip flip) {
     const __m256i moved = _mm256_set1_epi32(zero);
     const __m256i pairs =
         _mm256_permute4x64_epi64(_mm256_packs_epi32(_mm256_add_epi32(rounded(x.low), moved),
@@ -93,7 +91,7 @@ struct Eights {
                                  0xd8);
     const __m128i low = _mm256_castsi256_si128(pairs), high = _mm256_extracti128_si256(pairs, 1);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
-                     is_unsigned ? _mm_packus_epi16(low, high) : _mm_packs_epi16(low, high));
+                     _mm_xor_si128(_mm_packus_epi16(low, high), flip));
   }
 
  private:
@@ -103,7 +101,7 @@ struct Eights {
 };
 
 void finish_eights(const QuantizedFinish& finish, const QuantizedPlace& place) {
-  with_quantized_types(finish, place, [&]<DType y, QuantizedBehind behind>() {
+  with_quantized_types(finish, place, [&]<QuantizedResult y, QuantizedBehind behind>() {
     finish_panels<Eights, y, behind>(finish, place);
   });
 }

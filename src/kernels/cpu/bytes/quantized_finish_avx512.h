@@ -15,21 +15,20 @@ namespace narrowgauge::cpu::avx512 {
 struct Sixteens {
   using Floats = __m512;
   using Ints = __m512i;
+  using Flip = __m128i;
 
+  static Flip flip(bool is_signed) {
+    return _mm_set1_epi8(static_cast<char>(is_signed ? 0x80 : 0));
+  }
   static Floats set(float x) { return _mm512_set1_ps(x); }
   static Ints set(std::int32_t x) { return _mm512_set1_epi32(x); }
   static Floats load(const float* from) { return _mm512_loadu_ps(from); }
   static Ints load(const std::int32_t* from) { return _mm512_loadu_si512(from); }
-  // Bytes without sign become floats as the last bits of 2^23, from which they are exact.
-  template <bool is_unsigned>
-  static Floats byte_zero(float zero) {
-    return set(is_unsigned ? 0x1p23F + zero : zero);
-  }
-  template <bool is_unsigned>
-  static Floats bytes_less(const std::byte* from, Floats zero) {
-    const __m128i sixteen = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-    if constexpr (!is_unsigned)
-      return _mm512_sub_ps(numbers(_mm512_maskz_cvtepi8_epi32(0xffff, sixteen)), zero);
+  // Bytes become floats as the last bits of 2^23, from which they are exact.
+  static Floats byte_zero(float zero) { return set(0x1p23F + zero); }
+  static Floats bytes_less(const std::byte* from, Flip flip, Floats zero) {
+    const __m128i sixteen =
+        _mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)), flip);
     const Ints lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     const Ints moved =
         _mm512_mask_shuffle_epi8(_mm512_castps_si512(set(0x1p23F)), 0x1111111111111111,
@@ -54,16 +53,13 @@ struct Sixteens {
   static void store_bf16(std::byte* to, Floats x) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), narrowed_to_bf16(x));
   }
-  template <bool is_unsigned>
-  static void store_bytes(std::byte* to, Floats x, std::int32_t zero) {
+  static void store_bytes(std::byte* to, Floats x, std::int32_t zero, Flip flip) {
     const __mmask16 ordered = _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q);
     const Ints moved =
         _mm512_add_epi32(_mm512_maskz_cvtps_epi32(ordered, x), _mm512_set1_epi32(zero));
-    const __m128i bytes =
-        is_unsigned ? _mm512_maskz_cvtusepi32_epi8(
-                          0xffff, _mm512_maskz_max_epi32(0xffff, moved, _mm512_setzero_si512()))
-                    : _mm512_maskz_cvtsepi32_epi8(0xffff, moved);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
+    const __m128i bytes = _mm512_maskz_cvtusepi32_epi8(
+        0xffff, _mm512_maskz_max_epi32(0xffff, moved, _mm512_setzero_si512()));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_xor_si128(bytes, flip));
   }
 };
 
@@ -73,10 +69,12 @@ struct SteppedRow {
 };
 
 // Stores a row, or two, as bytes that lie together. `plain`: none is NaN.
-template <bool is_unsigned, bool plain>
+template <bool plain>
 class ByteRows {
  public:
-  explicit ByteRows(std::int32_t zero) : zero_(_mm512_set1_epi16(static_cast<short>(zero))) {}
+  ByteRows(DType y, std::int32_t zero)
+      : zero_(_mm512_set1_epi16(static_cast<short>(zero + signed_offset(y)))),
+        flip_(_mm512_set1_epi8(static_cast<char>(signed_offset(y)))) {}
 
   [[gnu::always_inline]] void store(const SteppedRow& row, std::byte* to) const {
     const __m512i words = moved(row);
@@ -100,25 +98,26 @@ class ByteRows {
     return _mm512_adds_epi16(_mm512_packs_epi32(whole(row.low), whole(row.high)), zero_);
   }
   // Packing goes by lanes of 16 bytes.
-  [[gnu::always_inline]] static __m512i in_order(__m512i first, __m512i second) {
-    const __m512i bytes =
-        is_unsigned ? _mm512_packus_epi16(first, second) : _mm512_packs_epi16(first, second);
+  [[gnu::always_inline]] __m512i in_order(__m512i first, __m512i second) const {
+    const __m512i bytes = _mm512_xor_si512(_mm512_packus_epi16(first, second), flip_);
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     return _mm512_permutexvar_epi32(order, bytes);
   }
 
-  __m512i zero_;
+  __m512i zero_, flip_;
 };
 
 // Two panels whose results lie together. `saturates`: as in QuantizedFinish.
-template <DType y, QuantizedBehind behind, bool saturates>
+template <QuantizedResult y, QuantizedBehind behind, bool saturates>
 class QuantizedPair {
  public:
   using Numbers = QuantizedColumnNumbers<Sixteens, y, behind>;
   static constexpr std::int64_t columns = 2 * quantized_panel;
 
   QuantizedPair(const QuantizedFinish& finish, std::int64_t column)
-      : low_(finish, column), high_(finish, column + quantized_panel), bytes_(finish.y_zero) {}
+      : low_(finish, column),
+        high_(finish, column + quantized_panel),
+        bytes_(finish.y, finish.y_zero) {}
 
   // In steps of y: what becomes of a row's sums less their zero points, with the residuals at r.
   [[gnu::always_inline]] SteppedRow steps(__m512i low, __m512i high, const std::byte* r) const {
@@ -135,10 +134,10 @@ class QuantizedPair {
   }
   // Stores a row of them.
   [[gnu::always_inline]] void store(const SteppedRow& row, std::byte* to) const {
-    if constexpr (y == DType::bf16) {
+    if constexpr (y == QuantizedResult::bf16) {
       Sixteens::store_bf16(to, row.low);
       Sixteens::store_bf16(to + 2 * quantized_panel, row.high);
-    } else if constexpr (y == DType::f32) {
+    } else if constexpr (y == QuantizedResult::f32) {
       Sixteens::store(reinterpret_cast<float*>(to), row.low);
       Sixteens::store(reinterpret_cast<float*>(to) + quantized_panel, row.high);
     } else {
@@ -148,7 +147,7 @@ class QuantizedPair {
   // Two rows `pitch` elements of y apart.
   [[gnu::always_inline]] void store(const SteppedRow& first, const SteppedRow& second,
                                     std::byte* to, std::int64_t pitch) const {
-    if constexpr (y == DType::u8 || y == DType::i8) {
+    if constexpr (y == QuantizedResult::bytes) {
       bytes_.store(first, second, to, pitch);
     } else {
       store(first, to);
@@ -167,7 +166,7 @@ class QuantizedPair {
   }
 
   Numbers low_, high_;
-  ByteRows<y == DType::u8, saturates> bytes_;
+  ByteRows<saturates> bytes_;
 };
 
 }  // namespace narrowgauge::cpu::avx512

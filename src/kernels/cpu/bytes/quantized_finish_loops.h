@@ -10,20 +10,29 @@
 
 namespace narrowgauge::cpu {
 
+// What results are. Whether bytes have a sign is no matter of the code: with their upper bit
+// flipped, signed ones are unsigned ones whose zero point is larger by signed_offset().
+enum class QuantizedResult : std::uint8_t { f32, bf16, bytes };
 // What stands behind the scaled sums: a residual of a format, or gelu.
-enum class QuantizedBehind : std::uint8_t { none, f32, u8, i8, gelu };
+enum class QuantizedBehind : std::uint8_t { none, f32, bytes, gelu };
+
+[[gnu::always_inline]] constexpr std::int32_t signed_offset(DType bytes) {
+  return bytes == DType::i8 ? 128 : 0;
+}
 
 // Whether saturation_bounds() may be true.
-template <DType y, QuantizedBehind behind>
-inline constexpr bool may_saturate = y != DType::f32&& behind != QuantizedBehind::f32;
+template <QuantizedResult y, QuantizedBehind behind>
+inline constexpr bool may_saturate = y != QuantizedResult::f32&& behind != QuantizedBehind::f32;
 
 // What a panel's columns need, and the formula of quantized_finish.h.
-template <class Vectors, DType y_dtype, QuantizedBehind behind>
+template <class Vectors, QuantizedResult result, QuantizedBehind behind>
 class QuantizedColumnNumbers {
  public:
   using Floats = typename Vectors::Floats;
   using Ints = typename Vectors::Ints;
-  static constexpr std::int64_t y_size = y_dtype == DType::f32 ? 4 : y_dtype == DType::bf16 ? 2 : 1;
+  static constexpr std::int64_t y_size = result == QuantizedResult::f32    ? 4
+                                         : result == QuantizedResult::bf16 ? 2
+                                                                           : 1;
   static constexpr bool has_residual =
       behind != QuantizedBehind::none && behind != QuantizedBehind::gelu;
   static constexpr std::int64_t r_size = behind == QuantizedBehind::f32 ? 4 : 1;
@@ -34,12 +43,14 @@ class QuantizedColumnNumbers {
         low_(Vectors::set(finish.low)),
         high_(Vectors::set(finish.high)),
         r_factor_(Vectors::set(finish.residual_factor)),
-        r_zero_(
-            behind == QuantizedBehind::f32
-                ? Vectors::set(finish.residual_zero)
-                : Vectors::template byte_zero<behind == QuantizedBehind::u8>(finish.residual_zero)),
+        r_zero_(behind == QuantizedBehind::f32
+                    ? Vectors::set(finish.residual_zero)
+                    : Vectors::byte_zero(finish.residual_zero +
+                                         static_cast<float>(signed_offset(finish.residual)))),
         gelu_factor_(Vectors::set(finish.gelu_factor)),
-        y_zero_(finish.y_zero) {}
+        r_flip_(Vectors::flip(finish.residual == DType::i8)),
+        y_flip_(Vectors::flip(finish.y == DType::i8)),
+        y_zero_(finish.y_zero + signed_offset(finish.y)) {}
 
   // In steps of y, of sums less their zero points and sixteen residuals.
   [[gnu::always_inline]] Floats steps(Ints sums, const std::byte* r) const {
@@ -65,12 +76,12 @@ class QuantizedColumnNumbers {
   }
   [[gnu::always_inline]] void finish(Ints sums, const std::byte* r, std::byte* to) const {
     const Floats y = steps(sums, r);
-    if constexpr (y_dtype == DType::f32)
+    if constexpr (result == QuantizedResult::f32)
       Vectors::store(reinterpret_cast<float*>(to), y);
-    else if constexpr (y_dtype == DType::bf16)
+    else if constexpr (result == QuantizedResult::bf16)
       Vectors::store_bf16(to, y);
     else
-      Vectors::template store_bytes<y_dtype == DType::u8>(to, y, y_zero_);
+      Vectors::store_bytes(to, y, y_zero_, y_flip_);
   }
 
  private:
@@ -79,10 +90,11 @@ class QuantizedColumnNumbers {
     if constexpr (behind == QuantizedBehind::f32)
       return Vectors::sub(Vectors::load(reinterpret_cast<const float*>(from)), r_zero_);
     else
-      return Vectors::template bytes_less<behind == QuantizedBehind::u8>(from, r_zero_);
+      return Vectors::bytes_less(from, r_flip_, r_zero_);
   }
 
   Floats factors_, biases_, low_, high_, r_factor_, r_zero_, gelu_factor_;
+  typename Vectors::Flip r_flip_, y_flip_;
   std::int32_t y_zero_;
 };
 
@@ -100,7 +112,7 @@ template <class Vectors>
   return finish.starts ? Vectors::add(sums, Vectors::load(finish.starts + column)) : sums;
 }
 
-template <class Vectors, DType y_dtype, QuantizedBehind behind>
+template <class Vectors, QuantizedResult y, QuantizedBehind behind>
 class QuantizedPanel {
  public:
   QuantizedPanel(const QuantizedFinish& finish, const QuantizedPlace& place, std::int64_t at)
@@ -124,7 +136,7 @@ class QuantizedPanel {
   }
 
  private:
-  using Numbers = QuantizedColumnNumbers<Vectors, y_dtype, behind>;
+  using Numbers = QuantizedColumnNumbers<Vectors, y, behind>;
   using Ints = typename Vectors::Ints;
 
   [[gnu::always_inline]] Ints sums(std::int64_t row) const {
@@ -146,31 +158,28 @@ class QuantizedPanel {
 };
 
 // The panels from column `at` of the place on.
-template <class Vectors, DType y, QuantizedBehind behind>
+template <class Vectors, QuantizedResult y, QuantizedBehind behind>
 void finish_panels(const QuantizedFinish& finish, const QuantizedPlace& place,
                    std::int64_t at = 0) {
   for (; at < place.columns; at += quantized_panel)
     QuantizedPanel<Vectors, y, behind>(finish, place, at).run();
 }
 
-// Calls run.template operator()<dtype of y, what stands behind>().
+// Calls run.template operator()<what results are, what stands behind>().
 template <class Run>
 void with_quantized_types(const QuantizedFinish& finish, const QuantizedPlace& place,
                           const Run& run) {
-  const auto with_residual = [&]<DType y>() {
+  const auto with_residual = [&]<QuantizedResult y>() {
     if (!place.residual) return run.template operator()<y, QuantizedBehind::none>();
     if (finish.residual == DType::f32) return run.template operator()<y, QuantizedBehind::f32>();
-    if (finish.residual == DType::u8) return run.template operator()<y, QuantizedBehind::u8>();
-    return run.template operator()<y, QuantizedBehind::i8>();
+    return run.template operator()<y, QuantizedBehind::bytes>();
   };
-  const auto bytes = [&]<DType y>() {
-    if (finish.gelu_factor != 0) return run.template operator()<y, QuantizedBehind::gelu>();
-    return with_residual.template operator()<y>();
-  };
-  if (finish.y == DType::f32) return with_residual.template operator()<DType::f32>();
-  if (finish.y == DType::bf16) return run.template operator()<DType::bf16, QuantizedBehind::none>();
-  if (finish.y == DType::u8) return bytes.template operator()<DType::u8>();
-  return bytes.template operator()<DType::i8>();
+  if (finish.y == DType::f32) return with_residual.template operator()<QuantizedResult::f32>();
+  if (finish.y == DType::bf16)
+    return run.template operator()<QuantizedResult::bf16, QuantizedBehind::none>();
+  if (finish.gelu_factor != 0)
+    return run.template operator()<QuantizedResult::bytes, QuantizedBehind::gelu>();
+  return with_residual.template operator()<QuantizedResult::bytes>();
 }
 
 }  // namespace narrowgauge::cpu

@@ -84,7 +84,7 @@ MultiplyBlock for_lengths(std::int64_t first, std::int64_t second) {
   return second == first ? equal[first - 1] : of_seven[second - 1];
 }
 
-template <DType y, QuantizedBehind behind, bool saturates>
+template <QuantizedResult y, QuantizedBehind behind, bool saturates>
 class PixelLoop {
  public:
   explicit PixelLoop(const PixelTask& task)
@@ -213,7 +213,7 @@ class PixelLoop {
 void multiply_pixels(const PixelTask& task) {
   QuantizedPlace place{};
   place.residual = task.residual;
-  with_quantized_types(task.finish, place, [&]<DType y, QuantizedBehind behind>() {
+  with_quantized_types(task.finish, place, [&]<QuantizedResult y, QuantizedBehind behind>() {
     if constexpr (may_saturate<y, behind>)
       if (task.finish.saturates) return PixelLoop<y, behind, true>(task).run();
     PixelLoop<y, behind, false>(task).run();

@@ -12,7 +12,7 @@ using avx512::Sixteens;
 using avx512::SteppedRow;
 
 // Finishes rows of a block's sums, and fetches what the next block will need.
-template <DType y, QuantizedBehind behind, bool saturates>
+template <QuantizedResult y, QuantizedBehind behind, bool saturates>
 class SumsToFinish {
  public:
   using Context = QuantizedTileProduct;
@@ -77,7 +77,7 @@ class SumsToFinish {
   }
   [[gnu::always_inline]] void store(const SteppedRow& row, std::int64_t pixel) const {
     std::byte* const to = y_ + pixel * pitch_ * Numbers::y_size;
-    if constexpr (y == DType::bf16)
+    if constexpr (y == QuantizedResult::bf16)
       _mm512_storeu_si512(to, to_bf16(row.low, row.high));
     else
       pair_.store(row, to);
@@ -85,7 +85,7 @@ class SumsToFinish {
   // Neighbours.
   [[gnu::always_inline]] void store(const SteppedRow& first, const SteppedRow& second,
                                     std::int64_t pixel) const {
-    if constexpr (y == DType::bf16) {
+    if constexpr (y == QuantizedResult::bf16) {
       store(first, pixel);
       store(second, pixel + 1);
     } else {
@@ -124,22 +124,24 @@ class SumsToFinish {
   Pair pair_;
 };
 
-template <int form>
+// The sign of x is asked in each step, which the processor predicts, as loops of their own would be
+// as much code again.
 struct MultiplyBytes {
   using Sum = std::int32_t;
+  bool x_signed;
   template <bool two, Reading reading>
-  [[gnu::always_inline]] static void step(const TilesOfA& a, const std::byte* b, std::int64_t) {
-    multiply_bytes<form, reading, two>(a, b);
+  [[gnu::always_inline]] void step(const TilesOfA& a, const std::byte* b, std::int64_t) const {
+    if (x_signed)
+      multiply_bytes<3, reading, two>(a, b);
+    else
+      multiply_bytes<1, reading, two>(a, b);
   }
 };
 
-template <DType y, QuantizedBehind behind, bool saturates>
-void for_signs(const QuantizedTileProduct& product) {
+template <QuantizedResult y, QuantizedBehind behind, bool saturates>
+void multiply_all(const QuantizedTileProduct& product) {
   using Work = SumsToFinish<y, behind, saturates>;
-  if (product.x_signed)
-    PixelLoop<MultiplyBytes<3>, Work>(product.product, product).run();
-  else
-    PixelLoop<MultiplyBytes<1>, Work>(product.product, product).run();
+  PixelLoop<MultiplyBytes, Work>(product.product, product, {product.x_signed}).run();
 }
 
 }  // namespace
@@ -149,10 +151,10 @@ void quantized_multiply(const QuantizedTileProduct& product) {
   before_tile_loads();
   QuantizedPlace place{};
   place.residual = product.residual;
-  with_quantized_types(product.finish, place, [&]<DType y, QuantizedBehind behind>() {
+  with_quantized_types(product.finish, place, [&]<QuantizedResult y, QuantizedBehind behind>() {
     if constexpr (may_saturate<y, behind>)
-      if (product.saturates) return for_signs<y, behind, true>(product);
-    for_signs<y, behind, false>(product);
+      if (product.saturates) return multiply_all<y, behind, true>(product);
+    multiply_all<y, behind, false>(product);
   });
 }
 

@@ -103,9 +103,11 @@ class PacedRows {
 template <class Multiply, class Rows>
 class PixelLoop {
  public:
-  PixelLoop(const PixelProduct& product, const typename Rows::Context& context)
+  PixelLoop(const PixelProduct& product, const typename Rows::Context& context,
+            Multiply multiply = {})
       : p_(product),
         context_(context),
+        multiply_(multiply),
         panel_bytes_(product.steps * product.step_bytes),
         rows_in_step_(rows_in_step(product.cut.run)) {}
 
@@ -255,7 +257,7 @@ class PixelLoop {
     if (reading == Reading::streamed && p_.stored && run.panel > 0) {
       for (std::int64_t s = run.first; s < end; ++s, b += p_.step_bytes, at += 2 * tile_bytes) {
         std::byte* const stored = p_.stored + at;
-        Multiply::template step<two, reading>({stored, stored + tile_bytes, tile_step_bytes}, b,
+        multiply_.template step<two, reading>({stored, stored + tile_bytes, tile_step_bytes}, b,
                                               p_.lower_at);
         ahead.fetch();
         work.step(rows_in_step_);
@@ -265,7 +267,7 @@ class PixelLoop {
     const std::byte* const first = p_.tiles.a[tile];
     const std::byte* const second = two ? p_.tiles.a[tile + 1] : first;
     for (std::int64_t s = run.first; s < end; ++s, b += p_.step_bytes, at += 2 * tile_bytes) {
-      Multiply::template step<two, reading>(
+      multiply_.template step<two, reading>(
           {first + p_.step_at[s], second + p_.step_at[s], p_.row_bytes}, b, p_.lower_at);
       if (reading == Reading::streamed && p_.stored)
         store_tiles_of_a<two>(p_.stored + at, p_.stored + at + tile_bytes);
@@ -276,6 +278,7 @@ class PixelLoop {
 
   const PixelProduct& p_;
   const typename Rows::Context& context_;
+  const Multiply multiply_;
   std::int64_t panel_bytes_, rows_in_step_;
   // Of the block that is multiplied, and of the one before it.
   alignas(64) typename Multiply::Sum sums_[2][sums_in_block];
