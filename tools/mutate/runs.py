@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the tests of a mutated build: once to see which changes each test evaluates, then for each
+change those tests, the quickest first, until one fails."""
+
+import collections
+import concurrent.futures
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+Test = collections.namedtuple("Test", "name command folder environment fails_by pattern seconds reached")
+
+
+def listed(build):
+    """The tests of ./run check but for the project's checks, which do not run the code."""
+    command = ["ctest", "--test-dir", str(build), "--show-only=json-v1"]
+    found = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    for test in found["tests"]:
+        facts = {entry["name"]: entry["value"] for entry in test["properties"]}
+        if {"slow", "project"} & set(facts.get("LABELS", [])) or "command" not in test:
+            continue
+        environment = dict(pair.split("=", 1) for pair in facts.get("ENVIRONMENT", []))
+        yield Test(
+            test["name"],
+            test["command"],
+            facts.get("WORKING_DIRECTORY", str(build)),
+            environment,
+            facts.get("WILL_FAIL", False),
+            facts.get("PASS_REGULAR_EXPRESSION", []),
+            0.0,
+            frozenset(),
+        )
+
+
+def passes(test, extra, limit):
+    """Whether the test passes within `limit` seconds; whatever it started ends with it."""
+    environment = {**os.environ, **test.environment, **extra}
+    process = subprocess.Popen(
+        test.command,
+        cwd=test.folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        output = process.communicate(timeout=limit)[0].decode(errors="replace")
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return False
+    if test.pattern:
+        return any(re.search(pattern, output) for pattern in test.pattern)
+    return (process.returncode == 0) != test.fails_by
+
+
+def record(test, folder, count):
+    """The test with its seconds and the changes that it evaluates, or None if it fails as it is."""
+    file = folder / f"{test.name}.reached"
+    file.write_bytes(bytes(count + 1))
+    start = time.monotonic()
+    good = passes(test, {"NG_MUTATION_REACHED": str(file)}, 1200)
+    seconds = time.monotonic() - start
+    reached = frozenset(i for i, byte in enumerate(file.read_bytes()) if byte)
+    file.unlink()
+    return test._replace(seconds=seconds, reached=reached) if good else None
+
+
+def record_all(build, count, jobs, say):
+    folder = build / "mutation"
+    folder.mkdir(exist_ok=True)
+    tests, recorded = list(listed(build)), []
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        pending = {pool.submit(record, test, folder, count): test for test in tests}
+        for future in concurrent.futures.as_completed(pending):
+            if future.result():
+                recorded.append(future.result())
+            else:
+                say(f"{pending[future].name} fails as the code is; it is left out")
+    return recorded
+
+
+def found_by(number, tests):
+    """(name of the first test that fails under a change or None, how many evaluate it)."""
+    readers = sorted((t for t in tests if number in t.reached), key=lambda t: t.seconds)
+    for test in readers:
+        if not passes(test, {"NG_MUTATION": str(number)}, 20 + 5 * test.seconds):
+            return test.name, len(readers)
+    return None, len(readers)
+
+
+def try_all(changes, tests, jobs, say):
+    """{number: (test or None, how many tests evaluate it)} of all changes."""
+    results = {}
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        pending = {pool.submit(found_by, number, tests): number for number in changes}
+        for future in concurrent.futures.as_completed(pending):
+            number = pending[future]
+            results[number] = future.result()
+            site, (test, readers) = changes[number], future.result()
+            verdict = f"found by {test}" if test else f"SURVIVES {readers} tests"
+            say(f"{len(results)}/{len(changes)} {site.path}:{site.number}: {site.change}: {verdict}")
+    return results
