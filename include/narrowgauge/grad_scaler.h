@@ -12,6 +12,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 
 #include "narrowgauge/step.h"
@@ -67,7 +68,8 @@ class NG_API GradScaler {
   };
   GradScalerState state_;
   bool enabled_;
-  std::map<const Step*, Progress> steps_;  // since the last update
+  // Since the last update. A step is known by what it holds, wherever it is moved to.
+  std::map<std::weak_ptr<const void>, Progress, std::owner_less<>> steps_;
 };
 
 }  // namespace narrowgauge

@@ -143,8 +143,8 @@ class NG_API Model {
 
  private:
   friend struct ModelAccess;  // internal
-  explicit Model(std::unique_ptr<Implementation> implementation);
-  std::unique_ptr<Implementation> implementation_;
+  explicit Model(std::shared_ptr<Implementation> implementation);
+  std::shared_ptr<Implementation> implementation_;
 };
 
 // What one step did.
@@ -276,7 +276,7 @@ struct NG_API RecomputeReport {
   double flops = 0;                // more a step, about
 };
 
-// Holds a reference to its Model, which must live longer. A new Trainer takes the model over with
+// Shares its Model, which may end before it or be moved. A new Trainer takes the model over with
 // fresh moments, counters and loss scale; an earlier one then throws UsageError when asked to
 // train.
 class NG_API Trainer {
@@ -355,8 +355,10 @@ class NG_API Trainer {
   std::int64_t epochs_done() const;           // by fit(), also before it was saved and resumed
 
  private:
+  friend struct TrainerAccess;  // internal
   struct Implementation;
-  std::unique_ptr<Implementation> implementation_;
+  explicit Trainer(std::shared_ptr<Implementation> implementation);
+  std::shared_ptr<Implementation> implementation_;
 };
 
 }  // namespace narrowgauge

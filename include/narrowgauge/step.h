@@ -37,8 +37,8 @@ struct NG_API StepOptions {
   int threads = 0;             // 0: all
 };
 
-// Belongs to one thread at a time. The Model must live longer, and a Trainer that is made for it
-// later takes it over: the Step then throws UsageError.
+// Belongs to one thread at a time. Shares its Model, which may end before it or be moved. A Trainer
+// that is made for the model later takes it over: the Step then throws UsageError.
 class NG_API Step {
  public:
   // Throws as a Trainer does.
@@ -81,7 +81,7 @@ class NG_API Step {
   // As PyTorch's optimizers, by whatever the gradients are; `checked`: unless one is not finite.
   StepResult update_whatever_the_loss(bool checked);
   struct Implementation;
-  std::unique_ptr<Implementation> implementation_;
+  std::shared_ptr<Implementation> implementation_;
 };
 
 }  // namespace narrowgauge

@@ -35,8 +35,7 @@ class NG_API TrainingLog {
   ~TrainingLog();
   TrainingLog(TrainingLog&&) noexcept;  // the other one must not be used again
 
-  // With event files, histograms of weights and gradients at the end of each epoch. Model and
-  // Trainer must live as long as add() is called.
+  // With event files, histograms of weights and gradients at the end of each epoch. Shares both.
   void watch(const Model& model, Trainer& trainer);
   // Throws DataError where a file cannot be written.
   void add(const Progress& progress);

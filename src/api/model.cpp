@@ -93,7 +93,7 @@ std::vector<Tensor> Model::Implementation::predict(std::span<const Tensor> given
 }
 
 Model::Model(std::string name, BuildNetwork build, std::uint64_t seed)
-    : implementation_(std::make_unique<Implementation>()) {
+    : implementation_(std::make_shared<Implementation>()) {
   implementation_->name = std::move(name);
   implementation_->build = std::move(build);
   implementation_->seed = seed;
@@ -103,7 +103,7 @@ Model::Model(std::string name, BuildNetwork build, std::uint64_t seed)
   implementation_->outputs = output_ports(graph);
 }
 
-Model::Model(std::unique_ptr<Implementation> implementation)
+Model::Model(std::shared_ptr<Implementation> implementation)
     : implementation_(std::move(implementation)) {}
 
 Model::~Model() = default;

@@ -22,6 +22,11 @@ inline bool is_saved(Role role) { return role == Role::parameter || role == Role
 struct ModelAccess {
   static Model::Implementation& of(Model& model) { return *model.implementation_; }
   static const Model::Implementation& of(const Model& model) { return *model.implementation_; }
+  static std::shared_ptr<Model::Implementation> shared(const Model& model) {
+    return model.implementation_;
+  }
+  // The same model once more, for a holder of its own.
+  static Model share(const Model& model) { return Model(model.implementation_); }
   // The model of a file that was read; `path` is its name in messages.
   static Model from_onnx(const std::string& path, onnx::Model read, const KnownInputs& known = {},
                          const OnnxTraining& training = {});

@@ -90,7 +90,7 @@ Model ModelAccess::from_onnx(const std::string& path, onnx::Model read, const Kn
   } catch (const ModelError& error) {
     throw ModelError(concat(path, ": ", error.what()));
   }
-  Model model(std::make_unique<Model::Implementation>());
+  Model model(std::make_shared<Model::Implementation>());
   Model::Implementation& self = *model.implementation_;
   self.name = network_name(path);
   self.build = [reason](Network&) -> Value { throw UnknownValueError(reason); };

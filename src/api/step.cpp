@@ -25,7 +25,7 @@
 namespace narrowgauge {
 
 struct Step::Implementation {
-  Model::Implementation* model = nullptr;
+  std::shared_ptr<Model::Implementation> model;
   Objective objective;
   Optimizer optimizer;
   StepOptions options;
@@ -169,14 +169,14 @@ void Step::Implementation::compile() {
 }
 
 Step::Step(Model& model, Objective objective, Optimizer optimizer, StepOptions options)
-    : implementation_(std::make_unique<Implementation>()) {
+    : implementation_(std::make_shared<Implementation>()) {
   Implementation& self = *implementation_;
   require(options.threads >= 0 && options.threads <= 4096,
           "step: expected threads from 0 to 4096, got ", options.threads);
   require(!options.name.empty() && options.name != trainer_owner, "step: '", options.name,
           "' is no name for a step");
   check(optimizer);
-  self.model = &ModelAccess::of(model);
+  self.model = ModelAccess::shared(model);
   self.objective = std::move(objective);
   self.optimizer = std::move(optimizer);
   self.options = std::move(options);

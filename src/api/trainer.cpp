@@ -18,12 +18,12 @@
 namespace narrowgauge {
 
 Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions options)
-    : implementation_(std::make_unique<Implementation>()) {
+    : implementation_(std::make_shared<Implementation>()) {
   Implementation& self = *implementation_;
   require(options.threads >= 0 && options.threads <= 4096,
           "trainer: expected threads from 0 to 4096, got ", options.threads);
   const MetricSet refuses_unknown(options.metrics, options.own_metrics);
-  self.model = &ModelAccess::of(model);
+  self.model = ModelAccess::shared(model);
   TrainingSetup setup = set_up_training(self.model->name, self.model->build, loss,
                                         std::move(optimizer), std::move(options));
   self.loss = std::move(loss);
@@ -58,6 +58,8 @@ Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions op
   self.number = ++self.model->trainers;
 }
 
+Trainer::Trainer(std::shared_ptr<Implementation> implementation)
+    : implementation_(std::move(implementation)) {}
 Trainer::~Trainer() = default;
 Trainer::Trainer(Trainer&&) noexcept = default;
 

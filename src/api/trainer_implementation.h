@@ -11,8 +11,14 @@
 
 namespace narrowgauge {
 
+// For the parts of the library that share a Trainer.
+struct TrainerAccess {
+  // The same one once more, for a holder of its own.
+  static Trainer share(const Trainer& trainer) { return Trainer(trainer.implementation_); }
+};
+
 struct Trainer::Implementation {
-  Model::Implementation* model = nullptr;
+  std::shared_ptr<Model::Implementation> model;
   Loss loss;
   Optimizer optimizer;
   TrainerOptions options;

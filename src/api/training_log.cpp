@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "api/trainer_implementation.h"
 #include "narrowgauge/csv_log.h"
 #include "narrowgauge/event_file.h"
 
@@ -34,8 +35,8 @@ struct TrainingLog::Implementation {
   std::int64_t every_steps = 1;
   std::optional<CsvLog> csv;
   std::optional<EventFile> events;
-  const Model* model = nullptr;
-  Trainer* trainer = nullptr;
+  std::optional<Model> model;
+  std::optional<Trainer> trainer;
   bool begun = false;
 
   void begin(std::int64_t step) {
@@ -75,8 +76,8 @@ TrainingLog::~TrainingLog() = default;
 TrainingLog::TrainingLog(TrainingLog&&) noexcept = default;
 
 void TrainingLog::watch(const Model& model, Trainer& trainer) {
-  implementation_->model = &model;
-  implementation_->trainer = &trainer;
+  implementation_->model.emplace(ModelAccess::share(model));
+  implementation_->trainer.emplace(TrainerAccess::share(trainer));
   trainer.keep_gradients(true);  // of the first step, which may be the last of its epoch
 }
 
