@@ -131,7 +131,9 @@ std::vector<std::string> words_of_math() {
 
 void add_math(CLI::App& app, PrecisionFlags& flags) {
   add_text(app,
-           {"--math", "M", "f32, ieee, tf32, tf32x3, bf16x3, dfp16 or sim:UNIT[:FORMAT]",
+           {"--math", "M",
+            "f32, ieee, tf32, tf32x3, bf16x3, dfp16 or sim:UNIT[:FORMAT]; ieee and sim keep "
+            "subnormals",
             words_of_math()},
            [&flags](const std::string& word) { flags.math = math_of(word); });
 }
@@ -141,7 +143,8 @@ void add_math_or_f64(CLI::App& app, PrecisionFlags& flags) {
   words.emplace_back("f64");
   add_text(app,
            {"--math", "M",
-            "f32, ieee, tf32, tf32x3, bf16x3, dfp16 or sim:UNIT[:FORMAT]; f64: everything, slowly",
+            "f32, ieee, tf32, tf32x3, bf16x3, dfp16 or sim:UNIT[:FORMAT]; f64: everything, slowly; "
+            "ieee, sim and f64 keep subnormals",
             std::move(words)},
            [&flags](const std::string& word) {
              flags.in_f64 = word == "f64";

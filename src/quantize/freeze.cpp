@@ -8,6 +8,7 @@
 #include "ops/quantized/quantize_linear.h"
 #include "passes/rebuild.h"
 #include "passes/remove_dead_code.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
 
@@ -33,7 +34,8 @@ Graph with_narrow_constants(const Graph& graph) {
   Rebuild rebuild(graph);
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
     const Node& node = graph.node(i);
-    const Tensor* const constant = node.is<Cast>() ? graph.constant_value(node.input(0)) : nullptr;
+    const bool narrows = node.is<Cast>() && is_narrow(node.as<Cast>().to);
+    const Tensor* const constant = narrows ? graph.constant_value(node.input(0)) : nullptr;
     if (constant)
       rebuild.map({i, 0},
                   rebuild.graph().constant(constant->cast(node.as<Cast>().to), node.full_name()));

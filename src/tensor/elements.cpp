@@ -241,4 +241,9 @@ void convert_elements(DType from, const void* source, DType to, void* target, st
   }
 }
 
+void wrap_elements(DType from, const void* source, DType to, void* target, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i)
+    write_low_bits(to, target, i, load_whole(from, source, i));
+}
+
 }  // namespace narrowgauge

@@ -69,5 +69,7 @@ void copy_element(int bits, const void* source, std::int64_t from, void* target,
 
 // Converts `count` elements, rounding as store_element does, and only once: even i64 and u64.
 void convert_elements(DType from, const void* source, DType to, void* target, std::int64_t count);
+// The low bits of `count` whole numbers, as elements of an integer dtype.
+void wrap_elements(DType from, const void* source, DType to, void* target, std::int64_t count);
 
 }  // namespace narrowgauge

@@ -89,6 +89,20 @@ TEST(onnx_conversions, enlarging_repeats_pixels) {
   }
 }
 
+// ONNX's test of opset 10, and what ONNX Runtime gives where one axis grows and the other shrinks.
+TEST(onnx_conversions, shrinking_before_opset_11_takes_the_next_pixel) {
+  const auto resized = [](const std::vector<float>& scales, const std::string& mode) {
+    SmallModel model(10);
+    model.input("x", "f32[1,1,2,4]").initializer("s", floats({4}, scales));
+    model.node("Resize", {"x", "s"}, {"y"}, {{"mode", mode}}).output("y");
+    return numbers_of(model.run({floats({1, 1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8})})[0]);
+  };
+  EXPECT_EQ(resized({1, 1, 0.6F, 0.6F}, "nearest"), (Numbers{1, 3}));
+  EXPECT_EQ(resized({1, 1, 1, 0.6F}, "nearest"), (Numbers{1, 3, 5, 7}));
+  EXPECT_EQ(resized({1, 1, 1.5F, 0.6F}, "nearest"), (Numbers{1, 3, 1, 3, 5, 7}));
+  EXPECT_EQ(resized({1, 1, 0.5F, 0.5F}, "linear"), (Numbers{1, 3}));
+}
+
 TEST(onnx_conversions, groups_are_scaled_as_a_whole) {
   const Tensor x = floats({1, 4, 2}, {-1, 1, -1, 1, -1, 1, -1, 1});
   const Tensor y = result_of(18, "GroupNormalization", {{"num_groups", std::int64_t{2}}},

@@ -7,6 +7,7 @@
 #include "ops/math/bitwise.h"
 #include "ops/math/broadcast_gradient.h"
 #include "ops/math/cast.h"
+#include "ops/math/cast_like.h"
 #include "ops/math/comparison.h"
 #include "ops/math/exponential.h"
 #include "ops/math/min_max.h"
@@ -153,9 +154,9 @@ TEST(arithmetic, a_cast_between_the_widest_integers_is_exact) {
     };
     const Tensor up = cast(DType::u64, integers({2}, {odd, -1}));
     EXPECT_EQ(up.values<std::uint64_t>()[0], static_cast<std::uint64_t>(odd));
-    EXPECT_EQ(up.values<std::uint64_t>()[1], 0U);
+    EXPECT_EQ(up.values<std::uint64_t>()[1], most);
     const Tensor down = cast(DType::i64, unsigned_integers({most}));
-    EXPECT_EQ(down.values<std::int64_t>()[0], std::numeric_limits<std::int64_t>::max());
+    EXPECT_EQ(down.values<std::int64_t>()[0], -1);
     EXPECT_EQ(cast(DType::f32, unsigned_integers({most})).at(0), 0x1p64);
   }
 }
@@ -169,10 +170,29 @@ TEST(arithmetic, products_of_the_widest_integers_wrap_around) {
   }
 }
 
-TEST(arithmetic, a_cast_of_integers_saturates) {
-  EXPECT_EQ(run_op(Cast{.to = DType::i32}, {integers({1}, {1LL << 40})})[0].at(0), 2147483647);
-  EXPECT_EQ(run_op(Cast{.to = DType::u8}, {integers({1}, {-3})})[0].at(0), 0);
-  EXPECT_EQ(run_op(Cast{.to = DType::boolean}, {integers({1}, {256})})[0].at(0), 1);
+// ONNX's Cast: higher bits are discarded, the rest is taken as two's complement.
+TEST(arithmetic, a_cast_of_integers_keeps_the_low_bits) {
+  const std::vector<std::int64_t> values{300, -1, -129, 200, 40000, -3, (1LL << 40) + 7};
+  const Tensor wide = integers({7}, values);
+  for (const bool reference : {false, true}) {
+    const auto cast = [&](DType to, const Tensor& x) {
+      return run_op(Cast{.to = to}, {x}, reference)[0];
+    };
+    const auto of_wide = [&](DType to) { return to_doubles(cast(to, wide)); };
+    EXPECT_EQ(of_wide(DType::u8), (Doubles{44, 255, 127, 200, 64, 253, 7}));
+    EXPECT_EQ(of_wide(DType::i8), (Doubles{44, -1, 127, -56, 64, -3, 7}));
+    EXPECT_EQ(of_wide(DType::u16), (Doubles{300, 65535, 65407, 200, 40000, 65533, 7}));
+    EXPECT_EQ(of_wide(DType::i16), (Doubles{300, -1, -129, 200, -25536, -3, 7}));
+    EXPECT_EQ(of_wide(DType::i32), (Doubles{300, -1, -129, 200, 40000, -3, 7}));
+    EXPECT_EQ(of_wide(DType::u32)[1], 4294967295.0);
+    EXPECT_EQ(of_wide(DType::boolean), (Doubles{1, 1, 1, 1, 1, 1, 1}));
+    const Tensor bytes = cast(DType::i8, wide);
+    EXPECT_EQ(to_doubles(cast(DType::u8, bytes)), of_wide(DType::u8));
+    EXPECT_EQ(to_doubles(cast(DType::i64, bytes)), of_wide(DType::i8));
+    EXPECT_EQ(cast(DType::u64, bytes).values<std::uint64_t>()[1], most);
+    EXPECT_EQ(to_doubles(cast(DType::u8, cast(DType::boolean, wide))), Doubles(7, 1));
+    EXPECT_EQ(to_doubles(run_op(CastLike{}, {wide, bytes}, reference)[0]), of_wide(DType::i8));
+  }
 }
 
 TEST(arithmetic, rounds_halves_to_even_and_keeps_nan) {

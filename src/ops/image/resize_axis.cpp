@@ -56,8 +56,10 @@ void settle_sizes(const Resize& op, std::vector<ResizeAxis>& axes, const ResizeI
   const bool stretches = inputs.scales || op.keep_aspect_ratio_policy == "stretch";
   for (ResizeAxis& axis : axes) {
     if (!stretches) axis.scale = op.keep_aspect_ratio_policy == "not_smaller" ? most : least;
+    // A product of f32, as others compute it: ten elements times 0.7 are seven.
+    const float product = static_cast<float>(axis.scale) * static_cast<float>(axis.in);
     const double size = axis.scale * static_cast<double>(axis.in);
-    axis.out = checked_size(inputs.scales ? std::floor(size) : round_half_up(size));
+    axis.out = checked_size(inputs.scales ? std::floor(product) : round_half_up(size));
   }
 }
 
@@ -109,30 +111,35 @@ std::vector<ResizeAxis> resized_axes(const Resize& op, const Shape& x, const Res
   return axes;
 }
 
-std::vector<double> resize_coordinates(const Resize& op, const ResizeAxis& a) {
+namespace {
+
+// The place in the input of each output element, where it lies between two, in elements; in f32 as
+// ONNX Runtime computes it.
+template <class T>
+std::vector<T> resize_coordinates(const Resize& op, const ResizeAxis& a) {
   const std::string& how = op.coordinate_transformation_mode;
-  const auto in = static_cast<double>(a.in), out = static_cast<double>(a.out);
-  const double width = a.scale * in;  // before it was rounded to `out`
-  const double offset = how == "half_pixel_symmetric" ? in / 2 * (1 - out / width) : 0;
-  std::vector<double> places;
+  const auto in = static_cast<T>(a.in), out = static_cast<T>(a.out);
+  const auto scale = static_cast<T>(a.scale), half = T(0.5);
+  const auto roi_start = static_cast<T>(a.roi_start), roi_end = static_cast<T>(a.roi_end);
+  const T width = scale * in;  // before it was rounded to `out`
+  const T offset = how == "half_pixel_symmetric" ? in / 2 * (1 - out / width) : 0;
+  std::vector<T> places;
   for (std::int64_t i = 0; i < a.out; ++i) {
-    const auto x = static_cast<double>(i);
+    const auto x = static_cast<T>(i);
     if (how == "asymmetric")
-      places.push_back(x / a.scale);
+      places.push_back(x / scale);
     else if (how == "align_corners")
       places.push_back(width == 1 ? 0 : x * (in - 1) / (width - 1));
-    else if (how == "pytorch_half_pixel" && width == 1)
-      places.push_back(-0.5);
+    else if (how == "pytorch_half_pixel" && a.out == 1)
+      places.push_back(0);
     else if (crops(op))
-      places.push_back(a.roi_start * (in - 1) +
-                       (a.roi_end - a.roi_start) * (in - 1) * (width == 1 ? 0.5 : x / (width - 1)));
+      places.push_back(roi_start * (in - 1) +
+                       (roi_end - roi_start) * (in - 1) * (width == 1 ? half : x / (width - 1)));
     else
-      places.push_back(offset + (x + 0.5) / a.scale - 0.5);
+      places.push_back(offset + (x + half) / scale - half);
   }
   return places;
 }
-
-namespace {
 
 std::int64_t clamped(double element, std::int64_t size) {
   return static_cast<std::int64_t>(std::clamp(element, 0.0, static_cast<double>(size - 1)));
@@ -152,7 +159,7 @@ double cubic_filter(double x, double a) {
 
 Dims nearest_elements(const Resize& op, const ResizeAxis& a) {
   Dims elements;
-  for (const double x : resize_coordinates(op, a)) {
+  for (const double x : resize_coordinates<float>(op, a)) {
     const double nearest = op.nearest_mode == "floor"               ? std::floor(x)
                            : op.nearest_mode == "ceil"              ? std::ceil(x)
                            : op.nearest_mode == "round_prefer_ceil" ? std::floor(x + 0.5)
@@ -167,7 +174,7 @@ Tensor resize_weights(const Resize& op, const ResizeAxis& a) {
   // Antialiasing stretches the filter when the axis shrinks.
   const double stretch = op.antialias != 0 ? std::min(a.scale, 1.0) : 1;
   const auto first = static_cast<std::int64_t>(std::floor((cubic ? -2 : -1) / stretch)) + 1;
-  const std::vector<double> places = resize_coordinates(op, a);
+  const std::vector<double> places = resize_coordinates<double>(op, a);
   Tensor weights(DType::f64, {a.out, a.in});
   for (std::int64_t i = 0; i < a.out; ++i) {
     const double x = places[static_cast<std::size_t>(i)], left = std::ceil(x) - 1;
@@ -190,7 +197,7 @@ Tensor resize_weights(const Resize& op, const ResizeAxis& a) {
 
 std::optional<Tensor> inside_mask(const Resize& op, const ResizeAxis& a) {
   if (!crops(op)) return std::nullopt;
-  const std::vector<double> places = resize_coordinates(op, a);
+  const std::vector<double> places = resize_coordinates<double>(op, a);
   Tensor mask(DType::boolean, {a.out});
   for (std::int64_t i = 0; i < a.out; ++i) {
     const double x = places[static_cast<std::size_t>(i)];

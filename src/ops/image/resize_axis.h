@@ -26,9 +26,6 @@ struct ResizeInputs {
 // do not fit.
 std::vector<ResizeAxis> resized_axes(const Resize& op, const Shape& x, const ResizeInputs& inputs);
 
-// The place in the input of each output element, where it lies between two, in elements.
-std::vector<double> resize_coordinates(const Resize& op, const ResizeAxis& axis);
-
 // For mode nearest: the input element of each output element.
 Dims nearest_elements(const Resize& op, const ResizeAxis& axis);
 // For linear and cubic: weights [out, in] in f64; each row sums to 1.

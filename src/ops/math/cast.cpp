@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/math/cast.h"
 
+#include <algorithm>
 #include <atomic>
 #include <limits>
 
@@ -88,17 +89,19 @@ Offer offer_conversion(const Request& request) {
   const Operand& y = request.outputs[0];
   if (!x.storage.encoding.empty()) return Offer::decline(concat("storage ", x.storage));
   if (!same_dense_layout(x, y)) return Offer::decline("input and output lie differently in memory");
-  const bool keeps = is_integer(x.dtype) || !is_integer(y.dtype);
-  if (!keeps || bits(y.dtype) == 8 || request.as<Cast>().keeps_low_bits())
+  const bool wraps = !is_floating(x.dtype) && is_integer(y.dtype);
+  if (!wraps && (is_integer(y.dtype) || bits(y.dtype) == 8))
     return Offer::decline("not a plain change of format");
   Offer offer;
-  offer.run = [from = x.dtype, to = y.dtype,
+  offer.run = [wraps, from = x.dtype, to = y.dtype,
                count = stored_elements(x.dims, x.storage)](const KernelCall& call) {
     constexpr std::int64_t piece = 8192;  // a whole number of bytes in every dtype
     parallel_for(count, piece, [&](std::int64_t begin, std::int64_t end) {
       const auto* source = call.inputs[0].as<std::byte>() + bytes_for(begin, from);
       auto* target = call.outputs[0].as<std::byte>() + bytes_for(begin, to);
-      if (to == DType::f32)
+      if (wraps)
+        wrap_elements(from, source, to, target, end - begin);
+      else if (to == DType::f32)
         cpu::widen_row(from, source, reinterpret_cast<float*>(target), end - begin);
       else if (from == DType::f32)
         narrow_counting(reinterpret_cast<const float*>(source), to, target, end - begin,
@@ -143,7 +146,11 @@ TensorTypes Cast::infer(const Inference& in) const {
 }
 
 std::optional<Shape> Cast::numbers(const Inference& in) const {
+  const auto fits = [](const Dim& number) {
+    return !number.is_known() || static_cast<std::int32_t>(number.value()) == number.value();
+  };
   if (!in.numbers(0) || (to != DType::i64 && to != DType::i32)) return {};
+  if (to == DType::i32 && !std::ranges::all_of(*in.numbers(0), fits)) return {};
   return *in.numbers(0);
 }
 
@@ -169,6 +176,8 @@ std::vector<Sample<Cast>> Cast::samples() {
        {"i64[19]", "i32[19]", "u64[19]", "u16[19]", "u8[19]", "u2[19]", "bool[19]"})
     for (const DType to : {DType::f32, DType::bf16, DType::i32, DType::boolean})
       add({.to = to}, sample(from, 0, 3));
+  for (const DType to : {DType::u8, DType::i8, DType::u16, DType::u64, DType::i4})
+    add({.to = to}, sample("i64[19]", -999, 999));
   add({.to = DType::f4e2m1}, sample("f32[3,7]", -8, 8));
   add({.to = DType::f4e2m1}, sample("f32[20000]", -8, 8));
   for (const char* mode : {"up", "down", "nearest"})

@@ -74,11 +74,11 @@ struct PowerCast {
 }  // namespace detail
 
 // Floating results are rounded to nearest even. Floating values cast to an integer dtype are
-// truncated, NaN becomes 0. Integers saturate, but those of 4 and 2 bits keep the low bits, as in
-// ONNX's own data. With `saturate` (8-bit floats only, as in ONNX) too large values become the
-// largest finite one, without it infinity or NaN. f8e8m0 rounds by `round_mode`: "up" to the next
-// power of two, "down", or "nearest" with ties up; with `saturate` zero becomes the least power,
-// without it NaN; negative values become NaN.
+// truncated and saturate, NaN becomes 0; of 4 and 2 bits they keep the low bits, as in ONNX's own
+// data. From one integer dtype to another the low bits are kept. With `saturate` (8-bit floats
+// only, as in ONNX) too large values become the largest finite one, without it infinity or NaN.
+// f8e8m0 rounds by `round_mode`: "up" to the next power of two, "down", or "nearest" with ties up;
+// with `saturate` zero becomes the least power, without it NaN; negative values become NaN.
 struct Cast {
   static constexpr OpInfo info{
       .name = "Cast", .inputs = "x:S^", .outputs = "y:any", .fusion = Fusion::elementwise};
@@ -117,7 +117,7 @@ struct Cast {
   static constexpr bool on_integers = true;
   template <class T>
   T formula(T x) const {  // of integers
-    return keeps_low_bits() ? T(wrapped(x.value, to)) : x;
+    return T(wrapped(x.value, to));
   }
 };
 

@@ -35,7 +35,7 @@ Axis settle(const ConvTranspose& op, const Dim& x, std::int64_t kernel, std::siz
   require(total.is_known(), "ConvTranspose: output_shape ", op.output_shape,
           " needs a known input size, got ", x);
   const std::int64_t pads = std::max<std::int64_t>(0, total.value());
-  const std::int64_t begin = op.auto_pad == "SAME_LOWER" ? pads - pads / 2 : pads / 2;
+  const std::int64_t begin = op.auto_pad == "SAME_UPPER" ? pads / 2 : pads - pads / 2;
   return {full, begin, total.value() - begin - extra};
 }
 

@@ -55,10 +55,13 @@ struct Product {
     inputs[1] = factors[1].copy;
     for (std::size_t i = 2; i < inputs.size(); ++i)
       if (!with_others) inputs[i] = {.present = false};
+    // The copies are made in every run, and nobody packs for a kernel inside of another.
+    for (Operand& input : inputs) input.lasts = false;
     const Operand y = packed(request.outputs[0]);
     const Request ieee{request.op,     request.attributes, inputs,       {&y, 1},
                        request.target, Math::ieee,         request.name, request.deterministic};
     offer = choose_kernel(ieee, false);
+    NG_INVARIANT(offer.packing.bytes == 0);
   }
 
   // The call's own inputs hold what else the op adds; `others` says whether to add it.

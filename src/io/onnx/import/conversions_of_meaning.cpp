@@ -6,6 +6,7 @@
 #include "io/onnx/import/attributes.h"
 #include "io/onnx/import/conversions.h"
 #include "ops/activation/hardmax.h"
+#include "ops/image/resize.h"
 #include "ops/nn/softmax.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/reshape.h"
@@ -105,8 +106,33 @@ Values upsample_as_resize(NodeImport& node) {
   return {};
 }
 
+// The scales on one side of 1; the other axes stay.
+Tensor scales_that(const Tensor& scales, bool shrink) {
+  Tensor kept = scales.clone();
+  for (std::int64_t i = 0; i < kept.size(); ++i)
+    if ((kept.at(i) < 1) != shrink) kept.set(i, 1);
+  return kept;
+}
+
+// Of nearest elements, an axis that shrinks took the next one and not the one before.
 Values resize_states_its_pixels(NodeImport& node) {
-  if (!node.has_input(2)) as_resize(node, node.value(1, true));  // unless it was an Upsample
+  if (node.has_input(2)) return {};  // an Upsample
+  as_resize(node, node.value(1, true));
+  if (*node.node().get<std::string>("mode") != "nearest") return {};
+  const Tensor scales = node.constant(2);
+  const auto any = [&](auto holds) {
+    for (std::int64_t i = 0; i < scales.size(); ++i)
+      if (holds(scales.at(i))) return true;
+    return false;
+  };
+  if (!any([](double scale) { return scale < 1; })) return {};
+  node.set("nearest_mode", std::string("ceil"));
+  if (!any([](double scale) { return scale > 1; })) return {};
+  const Resize grow{.coordinate_transformation_mode = "asymmetric", .nearest_mode = "floor"};
+  const Value grown =
+      node.add(grow, {node.needed(0), absent, node.constant(scales_that(scales, false))});
+  node.set_input(0, grown);
+  node.set_input(2, node.constant(scales_that(scales, true)));
   return {};
 }
 
