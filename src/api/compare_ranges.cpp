@@ -27,10 +27,11 @@ std::vector<ComparedRanges> compare_ranges(const Model& model, const ConvertOpti
   require_quantizable(model.name(), graph, options);
   const Int8Conversion conversion(graph, options);
   const Graph& prepared = conversion.prepared();
-  const ByteValues values =
-      byte_values(prepared, {conversion.candidates().begin(), conversion.candidates().end()});
+  const std::set<int> contractions(conversion.candidates().begin(), conversion.candidates().end());
   std::map<Value, ComparedRanges> all;
-  for (const std::string& calibrator : usual_calibrators())
+  for (const std::string& calibrator : usual_calibrators()) {
+    const ByteValues values = byte_values(
+        prepared, contractions, own_scale(prepared, conversion.calibration(), calibrator));
     for (const auto& [value, format] :
          choose_formats(prepared, values, conversion.calibration(), calibrator)) {
       const std::string name = prepared.value_name(value);
@@ -41,6 +42,7 @@ std::vector<ComparedRanges> compare_ranges(const Model& model, const ConvertOpti
       range.most = histogram.most();
       range.chosen.push_back(chosen_range(calibrator, format, histogram));
     }
+  }
   std::vector<ComparedRanges> ranges;
   for (auto& [value, range] : all) ranges.push_back(std::move(range));
   return ranges;

@@ -24,7 +24,7 @@ std::int64_t weight_bytes(const Graph& graph, bool in_f32) {
   for (const Node& node : graph.nodes()) {
     if (!node.is<Constant>()) continue;
     const Tensor& value = node.as<Constant>().value;
-    const bool widened = in_f32 && value.dtype() == DType::i8;
+    const bool widened = in_f32 && value.dtype() != DType::boolean && bits(value.dtype()) < 32;
     bytes += widened ? bytes_for(value.size(), DType::f32) : value.bytes();
   }
   return bytes;
@@ -116,12 +116,24 @@ class Converter {
   EngineForm in_format(EnginePrecision precision) {
     if (precision == EnginePrecision::int8) return on_bytes();
     EngineForm form{precision, f32_, report_.before, {}};
-    for (const int node : quantizable(f32_))
-      form.ops.push_back(converted_op(f32_.node(node), name(precision), why()));
-    if (precision == EnginePrecision::f32) return form;
-    form.graph = in_narrow(f32_, precision == EnginePrecision::f16 ? DType::f16 : DType::bf16);
-    form.accuracy = budget().accuracy(form.graph);
+    if (precision != EnginePrecision::f32) {
+      form.graph = in_narrow(f32_, precision == EnginePrecision::f16 ? DType::f16 : DType::bf16);
+      form.accuracy = budget().accuracy(form.graph);
+    }
+    list_ops(form);
     return form;
+  }
+
+  // All contractions, in what the form has them in.
+  void list_ops(EngineForm& form) const {
+    for (int i = 0; i < std::ssize(form.graph.nodes()); ++i) {
+      const Node& node = form.graph.node(i);
+      if (node.op->info.fusion != Fusion::contraction) continue;
+      const std::string format = computes_in(form.graph, i);
+      const bool as_asked = format == name(form.precision);
+      form.ops.push_back(
+          converted_op(node, format, as_asked ? why() : "the precision lists have it so"));
+    }
   }
 
   // Why all ops have the format of the engine.

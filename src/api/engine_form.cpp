@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/engine_form.h"
 
+#include "quantize/byte_values.h"
+
 namespace narrowgauge {
 
 ConvertedOp converted_op(const Node& node, std::string_view precision, std::string_view why) {
   return {node.full_name(), node.op->full_name(), std::string(precision), std::string(why), {}};
+}
+
+std::string computes_in(const Graph& graph, int node) {
+  if (reads_bytes(graph, node)) return std::string(name(EnginePrecision::int8));
+  return concat(graph.type(graph.node(node).input(0)).dtype);
 }
 
 EngineAccuracy FormBudget::accuracy(const Graph& graph) const {

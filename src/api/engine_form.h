@@ -19,6 +19,9 @@ struct EngineForm {
 };
 
 ConvertedOp converted_op(const Node& node, std::string_view precision, std::string_view why);
+// What a contraction of a graph computes in: "int8" where it reads bytes, else the format of its
+// first operand.
+std::string computes_in(const Graph& graph, int node);
 
 class FormBudget {
  public:

@@ -140,7 +140,8 @@ std::optional<Tensor> Int8Conversion::bias_shift_of(int index) const {
 }
 
 Quantization Int8Conversion::quantization(const std::set<int>& contractions) const {
-  Quantization made{contractions, byte_values(prepared_, contractions), {}, {}};
+  const OwnScale scale = own_scale(prepared_, calibration_, options_.calibrator);
+  Quantization made{contractions, byte_values(prepared_, contractions, scale), {}, {}};
   made.weights = weight_format(options_);
   made.formats = choose_formats(prepared_, made.values, calibration_, options_.calibrator);
   for (const int node : contractions)
@@ -148,21 +149,31 @@ Quantization Int8Conversion::quantization(const std::set<int>& contractions) con
   return made;
 }
 
+Graph Int8Conversion::quantized(const Quantization& quantization) const {
+  return remove_dead_code(quantize_graph(prepared_, quantization));
+}
+
 Graph Int8Conversion::with_bytes_in(const std::set<int>& contractions) const {
-  return remove_dead_code(quantize_graph(prepared_, quantization(contractions)));
+  return quantized(quantization(contractions));
 }
 
 Graph Int8Conversion::trainable() const {
   Quantization made = quantization({candidates_.begin(), candidates_.end()});
   made.trainable = true;
   made.bias_shifts.clear();
-  return remove_dead_code(quantize_graph(prepared_, made));
+  return quantized(made);
 }
 
+// In the formats that all candidates together give the values, so that a format which is too coarse
+// for one of its readers shows there.
 std::map<int, double> Int8Conversion::sensitivity(const Validation& validation) const {
   std::map<int, double> errors;
+  const auto formats = quantization({candidates_.begin(), candidates_.end()}).formats;
   for (const int node : candidates_) {
-    errors[node] = validation.of(with_bytes_in({node}), options_.sensitivity_samples).error;
+    Quantization alone = quantization({node});
+    for (auto& [value, format] : alone.formats)
+      if (const auto found = formats.find(value); found != formats.end()) format = found->second;
+    errors[node] = validation.of(quantized(alone), options_.sensitivity_samples).error;
     if (options_.progress)
       options_.progress({"sensitivity", std::ssize(errors), std::ssize(candidates_)});
   }

@@ -32,7 +32,8 @@ class Int8Conversion {
   Graph with_all() const { return with_bytes_in({candidates_.begin(), candidates_.end()}); }
   // For training that goes on, see prepare_quantized_training().
   Graph trainable() const;
-  // The error of the output for each candidate when it alone computes on bytes.
+  // The error of the output for each candidate when it alone computes on bytes, those that it reads
+  // with all candidates.
   std::map<int, double> sensitivity(const Validation& validation) const;
 
  private:
@@ -45,6 +46,7 @@ class Int8Conversion {
                             const std::string& file) const;
   std::optional<Tensor> bias_shift_of(int node) const;
   Quantization quantization(const std::set<int>& contractions) const;
+  Graph quantized(const Quantization& quantization) const;
 
   const ConvertOptions& options_;
   Graph prepared_;  // whose channels have ranges that agree

@@ -167,11 +167,12 @@ EngineForm int8_form(const Graph& f32, const Int8Conversion& conversion,
 
 EngineForm int8_form_as_given(const Graph& quantized, const FormBudget& budget) {
   EngineForm form{EnginePrecision::int8, quantized, budget.accuracy(quantized), {}};
-  for (int i = 0; i < std::ssize(quantized.nodes()); ++i)
-    if (reads_bytes(quantized, i))
-      form.ops.push_back(converted_op(quantized.node(i), "int8", "the network is quantized"));
-    else if (quantized.node(i).op->info.fusion == Fusion::contraction)
-      form.ops.push_back(converted_op(quantized.node(i), "f32", "the network has it so"));
+  for (int i = 0; i < std::ssize(quantized.nodes()); ++i) {
+    if (quantized.node(i).op->info.fusion != Fusion::contraction) continue;
+    const char* const why =
+        reads_bytes(quantized, i) ? "the network is quantized" : "the network has it so";
+    form.ops.push_back(converted_op(quantized.node(i), computes_in(quantized, i), why));
+  }
   return fastest_with_bf16({std::move(form)}, budget);
 }
 

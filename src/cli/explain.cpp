@@ -20,6 +20,7 @@
 #include "cli/shape_flag.h"
 #include "cli/training.h"
 #include "precision/policy.h"
+#include "study/hoisted_values.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -56,10 +57,11 @@ void require_node(const Explanation& explanation, const std::string& node) {
           "--node: ", explanation.model_name, " has no node ", node, suggestion(node, names));
 }
 
-// The explanation, and the contractions if --kernels asks for them.
+// The explanation, and, if --kernels asks for them, the contractions and what is computed once.
 struct Answer {
   Explanation explanation;
-  std::optional<std::vector<KernelReason>> kernels;
+  std::optional<std::vector<KernelReason>> kernels{};
+  std::vector<HoistedValue> hoisted{};
 };
 
 KernelQuestion question_of(const ExplainFlags& flags, std::int64_t batch) {
@@ -82,8 +84,11 @@ Answer answer_to_file(const ExplainFlags& flags, RunPrecision precision) {
   for (const ModelPort& input : model.inputs())
     for (const Dim& dim : input.type ? input.type->shape : Shape{})
       if (!dim.is_known()) question.binding[dim.text()] = flags.batch.value_or(1);
-  Answer answer{explain(model, question.binding), std::nullopt};
-  if (flags.kernels) answer.kernels = explain_kernels(model, question);
+  Answer answer{explain(model, question.binding)};
+  if (flags.kernels) {
+    answer.kernels = explain_kernels(model, question);
+    answer.hoisted = hoisted_values(model, question);
+  }
   if (flags.save_plan)
     save_plan(make_precision_plan(model.graph(Mode::evaluate), precision), *flags.save_plan);
   return answer;
@@ -104,8 +109,11 @@ Answer answer_to_training(const ExplainFlags& flags, const Training& training,
       set_up_training(training.model, training.build, training.loss, training.optimizer, options);
   if (flags.save_plan) save_plan(setup.plan, *flags.save_plan);
   const KernelQuestion question = question_of(flags, training.batch);
-  Answer answer{explain(setup.graph, setup.plan, question.binding), std::nullopt};
-  if (flags.kernels) answer.kernels = explain_kernels(setup.graph, setup.plan, question);
+  Answer answer{explain(setup.graph, setup.plan, question.binding)};
+  if (flags.kernels) {
+    answer.kernels = explain_kernels(setup.graph, setup.plan, question);
+    answer.hoisted = hoisted_values(setup.graph, setup.plan, question);
+  }
   return answer;
 }
 
@@ -184,6 +192,21 @@ void print_kernels(const std::vector<KernelReason>& kernels, bool json) {
   if (!json) print(table.text(output_width()));
 }
 
+// Prints what depends on weights and constants alone, and is computed when these change.
+void print_hoisted(const std::vector<HoistedValue>& values, bool json) {
+  TextTable table(
+      {folding("computed once", 24), words("type"), numbers("nodes"), folding("from", 16, 1)});
+  for (const HoistedValue& each : values) {
+    const std::string from = each.from.empty() ? "constants" : listed(each.from);
+    table.add({each.node, concat(each.type), grouped(std::ssize(each.nodes)), from});
+    if (!json) continue;
+    JsonObject line;
+    line.add("computed_once", each.node).add("type", concat(each.type));
+    print(line.add("nodes", each.nodes).add("from", each.from).line());
+  }
+  if (!json && !values.empty()) print('\n' + table.text(output_width()));
+}
+
 // Prints the nodes that compute; --all adds weights and bookkeeping, which have no choice.
 void print_explanation(const Explanation& explanation, bool all) {
   TextTable table({folding("node", 22), folding("op", 16, 3), words("class", 4), words("in", 5),
@@ -209,6 +232,7 @@ int run_explain(const ExplainFlags& flags) {
   const Explanation& explanation = answer.explanation;
   if (answer.kernels) {
     print_kernels(*answer.kernels, flags.json);
+    print_hoisted(answer.hoisted, flags.json);
   } else if (flags.node) {
     require_node(explanation, *flags.node);
     const NodeExplanation& node = explanation.node(*flags.node);
@@ -240,7 +264,9 @@ NG_COMMAND(explain, 40) {
   add_math(app, flags->precision);
   add_switch(app, {"--all", "", "weights and bookkeeping too, not only what computes"}, flags->all);
   add_text(app, {"--node", "NAME", "this node alone, with its chain of reasons"}, flags->node);
-  add_switch(app, {"--kernels", "", "which kernel each contraction takes, and why that one"},
+  add_switch(app,
+             {"--kernels", "",
+              "which kernel each contraction takes, why that one, and what is computed once"},
              flags->kernels);
   add_word(app, {"--target", "T", "kernels for avx2, avx512, vnni, bf16 (AMD's) or amx"},
            flags->target, {"avx2", "avx512", "vnni", "bf16", "amx"});

@@ -147,7 +147,9 @@ class Planner {
     return index;
   }
 
-  void add_source(PlanPacking& packing, int port, Value value) const {
+  void add_source(PlanPacking& packing, int port, Value read) const {
+    const Value value = viewed(graph(), read);
+    if (value != read) packing.name += concat(graph().type(read), '.');
     auto& input = packing.inputs[static_cast<std::size_t>(port)];
     if (const Tensor* const constant = graph().constant_value(value)) {
       input = *constant;

@@ -47,6 +47,7 @@ std::vector<Pass> pipeline(const CompileOptions& options) {
       {"decompose", Stage::precise, decompose},
       {"fold_constants", Stage::precise, fold_constants},
       {"merge_duplicates", Stage::precise, merge_duplicates},
+      {"hoist_state_functions", Stage::precise, hoist_state_functions},  // what ops are made of
       {"merge_scans", Stage::precise, merge_scans},
       {"hoist_derived_state", Stage::precise, hoist_derived_state},
       {"remove_dead_code", Stage::precise, remove_dead_code},

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/batch_statistics.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
 
+#include "base/indexed_vector.h"
 #include "ops/math/cast.h"
 #include "ops/math/cast_like.h"
 #include "ops/nn/batch_normalization.h"
@@ -16,6 +18,7 @@ namespace narrowgauge {
 namespace {
 
 constexpr std::size_t mean_port = 3, variance_port = 4;
+constexpr int first_batch_output = 3;
 
 bool may_change_nothing(const Node& node) {
   return node.is<Identity>() || node.is<Cast>() || node.is<CastLike>() || node.is<Expand>();
@@ -41,23 +44,28 @@ const Tensor* stored_value(const Graph& graph, Value value) {
 
 class Statistics {
  public:
-  Statistics(const Graph& source, bool training) : rebuild_(source), training_(training) {
-    for (const Node& node : source.nodes()) {
+  Statistics(const Graph& source, bool training)
+      : rebuild_(source), training_(training), is_data_(source.nodes().size()) {
+    for (const Node& node : source.nodes())
       for (const Value input : node.inputs) ++uses_[input];
-      if (!has_stored_statistics(node)) continue;
+    for (const GraphOutput& output : source.outputs()) ++uses_[output.value];
+    for (int i = 0; i < is_data_.size(); ++i) {
+      const Node& node = source.node(i);
+      is_data_[i] = node.is<Input>() || std::ranges::any_of(node.inputs, [&](Value input) {
+                      return !input.is_absent() && is_data_[input.node];
+                    });
+      if (!is_changed(i)) continue;
       for (const std::size_t port : {mean_port, variance_port}) {
-        ++direct_[node.inputs[port]];
-        ++normalizations_[origin_of(source, node.inputs[port])];
+        ++direct_[source.node(i).inputs[port]];
+        ++normalizations_[origin_of(source, source.node(i).inputs[port])];
       }
     }
-    for (const GraphOutput& output : source.outputs()) ++uses_[output.value];
   }
 
   Graph run() {
     const Graph& source = rebuild_.source();
     for (int i = 0; i < static_cast<int>(source.nodes().size()); ++i) {
-      const Node& node = source.node(i);
-      if (has_stored_statistics(node))
+      if (is_changed(i))
         normalize(i);
       else if (!becomes_state(i))
         rebuild_.copy(i);
@@ -75,10 +83,15 @@ class Statistics {
            direct_[value] == uses_[value];
   }
 
-  bool has_stored_statistics(const Node& node) const {
+  // A normalization by stored statistics. That of a weight has no batch, and one whose batch
+  // statistics are read, as gradients do, needs them always: these stay as they are.
+  bool is_changed(int index) const {
     const Graph& source = rebuild_.source();
-    return node.is<BatchNormalization>() &&
-           stored_value(source, origin_of(source, node.inputs[mean_port])) &&
+    const Node& node = source.node(index);
+    if (!node.is<BatchNormalization>() || !is_data_[node.inputs[0].node]) return false;
+    for (int o = first_batch_output; o < static_cast<int>(node.outputs.size()); ++o)
+      if (uses_.contains({index, o})) return false;
+    return stored_value(source, origin_of(source, node.inputs[mean_port])) &&
            stored_value(source, origin_of(source, node.inputs[variance_port]));
   }
 
@@ -111,9 +124,14 @@ class Statistics {
     const Values inputs{rebuild_.mapped(node.inputs[0]), rebuild_.mapped(node.inputs[1]),
                         rebuild_.mapped(node.inputs[2]), mean, variance};
     NodeOptions options = options_of(node);
-    options.storages.clear();  // of one output, where training has several
+    options.storages.clear();  // training has more outputs
     const Value y = graph.add(op, inputs, std::move(options));
-    rebuild_.map({index, 0}, y);
+    // Without training the statistics stay as they are.
+    const Values outputs =
+        training_ ? Values{y, {y.node, 1}, {y.node, 2}} : Values{y, mean, variance};
+    for (int o = 0; o < std::min<int>(first_batch_output, static_cast<int>(node.outputs.size()));
+         ++o)
+      rebuild_.map({index, o}, outputs[static_cast<std::size_t>(o)]);
     if (!training_) return;
     next_.emplace_back(graph.value_name(mean), Value{y.node, 1});
     next_.emplace_back(graph.value_name(variance), Value{y.node, 2});
@@ -121,6 +139,7 @@ class Statistics {
 
   Rebuild rebuild_;
   bool training_;
+  IndexedVector<int, bool> is_data_;     // nodes that depend on an input
   std::map<Value, int> uses_;            // of values, by all nodes and outputs
   std::map<Value, int> direct_;          // as a mean or variance, as it stands
   std::map<Value, int> normalizations_;  // the same, also past casts and expansions

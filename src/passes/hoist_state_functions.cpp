@@ -4,31 +4,32 @@
 #include <map>
 #include <set>
 
+#include "base/enumerate.h"
 #include "base/sha256.h"
+#include "base/xxh64.h"
 #include "ir/attributes.h"
 #include "ops/math/cast.h"
-#include "ops/shape/reshape.h"
-#include "ops/shape/views.h"
+#include "passes/operands.h"
 #include "passes/rebuild.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
 
 namespace {
 
-// A derivation holds its constants, and its text tells it apart, so that they must be small.
+// Larger constants are no part of the text that tells a derivation apart, and count as states do.
 constexpr std::int64_t most_constant_elements = 65536;
 
-bool is_view(const Node& node) {
-  return node.is<ReshapeTo>() || node.is<Reshape>() || node.is<Flatten>() || node.is<Squeeze>() ||
-         node.is<Unsqueeze>() || node.is<Identity>();
+bool is_large_constant(const Node& node) {
+  return node.is<Constant>() && node.as<Constant>().value.size() > most_constant_elements;
 }
 
 std::int64_t bytes_of(const TensorType& type) {
   return bytes_for(element_count(known_dims(type.shape)), type.dtype);
 }
 
-// What a node is made from. A function of constants is one, unless it is too large to be folded:
-// then it counts as a function of states.
+// What a node is made from. A function of small constants is one, unless it is too large to be
+// folded: then it counts as a function of states.
 enum class Origin : std::uint8_t { data, constant, state, function_of_states };
 
 // Which functions of states a graph reads.
@@ -39,7 +40,8 @@ class StateFunctions {
     for (int i = 0; i < nodes; ++i) origins_.push_back(origin_of_node(i));
     for (const Node& node : graph.nodes())
       if (node.op->info.fusion == Fusion::contraction)
-        multiplied_.insert(node.inputs.begin(), node.inputs.end());
+        for (const Value input : node.inputs)
+          if (!input.is_absent()) multiplied_.insert(viewed(graph, input));
     for (const GraphOutput& output : graph.outputs()) read_.insert(output.value);
     for (const State& state : graph.states()) read_.insert(state.next);
     for (int i = nodes - 1; i >= 0; --i) choose(i);
@@ -68,11 +70,10 @@ class StateFunctions {
 
   Origin origin_of_node(int index) const {
     const Node& node = graph_.node(index);
-    if (const Tensor* constant = node.is<Constant>() ? graph_.constant_value({index, 0}) : nullptr)
-      return constant->size() <= most_constant_elements ? Origin::constant : Origin::data;
+    if (node.is<Constant>()) return is_large_constant(node) ? Origin::state : Origin::constant;
     if (node.is<StateValue>()) {
       const State* const state = graph_.find_state(node.name);
-      const bool lasts = state && state->role != Role::control && state->role != Role::derived;
+      const bool lasts = state && state->role != Role::control;
       return lasts && state->next == state->current ? Origin::state : Origin::data;
     }
     return origin_of_function(node);
@@ -108,10 +109,17 @@ class StateFunctions {
     read_.insert(inputs.begin(), inputs.end());
   }
 
+  // Whether hoist_derived_state makes a state of it.
+  bool is_narrow_copy(const Node& node) const {
+    const Node* const before = node.is<Cast>() ? &graph_.producer(node.inputs[0]) : nullptr;
+    return before && before->is<StateValue>() && is_narrow(node.outputs[0].type.dtype) &&
+           graph_.find_state(before->name)->role == Role::parameter;
+  }
+
   bool is_worth_a_state(int index, std::int64_t bytes) const {
     const Node& node = graph_.node(index);
     if (is_view(node)) return false;
-    if (node.is<Cast>() && origin(node.inputs[0].node) == Origin::state) return false;
+    if (is_narrow_copy(node)) return false;
     // Kernels of contractions pack what lasts.
     if (multiplied_.contains({index, 0})) return true;
     std::int64_t bytes_of_sources = 0;
@@ -126,31 +134,94 @@ class StateFunctions {
   std::set<int> kept_;
 };
 
-State state_of_function(const Graph& graph, Value value, const std::set<int>& cone) {
-  State state;
-  state.role = Role::derived;
-  state.type = graph.type(value);
-  Graph body("derivation");
-  std::map<Value, Value> inside{{absent, absent}};
-  for (const int member : cone) {
-    const Node& node = graph.node(member);
-    Value made;
-    if (node.is<StateValue>()) {
-      made = body.input(node.name, node.outputs[0].type);
-      state.derived_from.push_back(node.name);
+// Tells derivations apart. Large constants stand in the text as inputs, and by a hash of their
+// bytes behind it.
+std::string digest_of(const Graph& derivation) {
+  Graph text(derivation.name());
+  std::string hashes;
+  for (const Node& node : derivation.nodes()) {
+    if (node.is<Input>() || is_large_constant(node)) {
+      text.input(node.name, node.outputs[0].type);
+      if (!node.is<Constant>()) continue;
+      const Tensor& value = node.as<Constant>().value;
+      hashes += concat(' ', xxh64({value.data(), static_cast<std::size_t>(value.bytes())}));
     } else {
+      text.add(*node.op, node.attributes, node.inputs, options_of(node));
+    }
+  }
+  for (const GraphOutput& output : derivation.outputs()) text.output(output.name, output.value);
+  return sha256_hex(print(text) + hashes).substr(0, 8);
+}
+
+// What a value is computed from, as a graph. A derived state among its sources stands there by its
+// own derivation, whose nodes have the names that they had in the graph: one that is there already
+// is the same.
+class Derivation {
+ public:
+  Derivation(const Graph& graph, Value value, const std::set<int>& cone) {
+    for (const int member : cone) add(graph, member);
+    body_.output("value", inside_.at(value));
+  }
+
+  State state(const Node& producer, const TensorType& type) {
+    State state;
+    state.role = Role::derived;
+    state.type = type;
+    state.name = concat(producer.full_name(), '.', digest_of(body_));
+    state.derived_from = std::move(sources_);
+    state.derivation = std::make_shared<const Graph>(std::move(body_));
+    return state;
+  }
+
+ private:
+  using Inside = std::map<Value, Value>;
+
+  void add(const Graph& graph, int member) {
+    const Node& node = graph.node(member);
+    const State* const state = node.is<StateValue>() ? graph.find_state(node.name) : nullptr;
+    if (state && state->derivation)
+      inside_[{member, 0}] = derived(*state->derivation);
+    else if (state)
+      inside_[{member, 0}] = source(node);
+    else
+      copy(node, member, inside_);
+  }
+
+  Value source(const Node& node) {
+    if (const int known = body_.find_node(node.name); known >= 0) return {known, 0};
+    sources_.push_back(node.name);
+    return body_.input(node.name, node.outputs[0].type);
+  }
+
+  Value derived(const Graph& derivation) {
+    Inside inside{{absent, absent}};
+    for (const auto& [i, node] : enumerate(derivation.nodes()))
+      if (node.is<Input>())
+        inside[{i, 0}] = source(node);
+      else
+        copy(node, i, inside);
+    return inside.at(derivation.outputs()[0].value);
+  }
+
+  void copy(const Node& node, int index, Inside& inside) {
+    int made = body_.find_node(node.full_name());
+    if (made < 0 || body_.node(made).op != node.op) {
+      NodeOptions options = options_of(node);
+      if (made >= 0) options.name = body_.unique_name(node.name);
       Values inputs;
       for (const Value input : node.inputs) inputs.push_back(inside.at(input));
-      made = body.add(*node.op, node.attributes, inputs, options_of(node));
+      made = body_.add(*node.op, node.attributes, std::move(inputs), std::move(options)).node;
     }
-    for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o)
-      inside[{member, o}] = {made.node, o};
+    for (int o = 0; o < std::ssize(node.outputs); ++o) inside[{index, o}] = {made, o};
   }
-  body.output("value", inside.at(value));
-  const std::string digest = sha256_hex(print(body)).substr(0, 8);
-  state.name = concat(graph.producer(value).full_name(), '.', digest);
-  state.derivation = std::make_shared<const Graph>(std::move(body));
-  return state;
+
+  Graph body_{"derivation"};
+  std::vector<std::string> sources_;
+  Inside inside_{{absent, absent}};
+};
+
+State state_of_function(const Graph& graph, Value value, const std::set<int>& cone) {
+  return Derivation(graph, value, cone).state(graph.producer(value), graph.type(value));
 }
 
 }  // namespace

@@ -3,10 +3,24 @@
 
 #include <algorithm>
 
+#include "ops/math/cast.h"
+#include "ops/shape/reshape.h"
+#include "ops/shape/views.h"
+
 namespace narrowgauge {
 
+bool is_view(const Node& node) {
+  return node.is<ReshapeTo>() || node.is<Reshape>() || node.is<Flatten>() || node.is<Squeeze>() ||
+         node.is<Unsqueeze>() || node.is<Identity>();
+}
+
+Value viewed(const Graph& graph, Value value) {
+  while (is_view(graph.producer(value))) value = graph.producer(value).inputs[0];
+  return value;
+}
+
 bool is_lasting(const Graph& graph, Value value) {
-  const Node& node = graph.producer(value);
+  const Node& node = graph.producer(viewed(graph, value));
   if (!node.is<StateValue>()) return node.is<Constant>();
   const State* const state = graph.find_state(node.name);
   return state && state->role != Role::control && state->next == state->current &&

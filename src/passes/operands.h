@@ -9,8 +9,12 @@
 
 namespace narrowgauge {
 
-// Constants, and the states, counters aside, of a graph that only computes forward: where there are
-// gradients, somebody sets the weights for every run.
+// Whether a node gives the elements of its first input as they lie, under another shape.
+bool is_view(const Node& node);
+// The value itself, or the one that it is a view of.
+Value viewed(const Graph& graph, Value value);
+// Constants, the states, counters aside, of a graph that only computes forward, and views of them:
+// where there are gradients, somebody sets the weights for every run.
 bool is_lasting(const Graph& graph, Value value);
 
 Operand operand_of(const Graph& graph, Value value);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantize/byte_values.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 
 #include "ir/readers.h"
@@ -40,6 +43,9 @@ bool only_moves(const Node& node) {
 
 bool averages(const Node& node) { return node.is<AveragePool>() || node.is<GlobalAveragePool>(); }
 
+// How much coarser than its own a value's scale may be, for bytes that all its readers share.
+constexpr double most_coarser = 1.25;
+
 bool is_activation(const Node& node) { return node.is<Relu>() || node.is<Clip>(); }
 
 class Finder {
@@ -47,11 +53,12 @@ class Finder {
   Finder(const Graph& graph, const std::set<int>& contractions)
       : graph_(graph), readers_(graph), contractions_(contractions) {}
 
-  ByteValues find() {
+  ByteValues find(const OwnScale& own_scale) {
     for (const int node : contractions_) read_as_bytes(node, 0);
     for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i)
       if (averages(graph_.node(i)) && group_of_.contains(graph_.node(i).input(0)))
         read_as_bytes(i, 0);
+    join_concatenated(own_scale);
     ByteValues found{{}, ports_};
     std::map<int, std::size_t> place;
     for (const auto& [value, group] : group_of_) {
@@ -86,10 +93,57 @@ class Finder {
     for (int port = 0; port < data; ++port) {
       if (is_constant(graph_, node.input(port))) continue;
       read_as_bytes(value.node, port);
-      joined_[static_cast<std::size_t>(root(group_of_.at(node.input(port))))] =
-          root(group_of_.at(value));
+      if (node.is<Concat>())
+        concatenated_.emplace_back(node.input(port), value);
+      else
+        join(root_of(node.input(port)), root_of(value));
     }
   }
+
+  // What groups need before any of them are joined by a Concat.
+  struct Need {
+    double coarsest = 0;                                      // own scale of its values
+    double finest = std::numeric_limits<double>::infinity();  // of those that are read as they are
+    bool is_read() const { return std::isfinite(finest); }
+  };
+
+  // A part that only one Concat reads has no reader that could lose. Others are joined with the
+  // result as long as nobody in the new group gets a scale much coarser than its own.
+  void join_concatenated(const OwnScale& own_scale) {
+    if (concatenated_.empty()) return;
+    std::map<int, Need> needs = own_scale ? needs_of_groups(own_scale) : std::map<int, Need>{};
+    for (const auto& [part, whole] : concatenated_) {
+      const int from = root_of(part), to = root_of(whole);
+      if (from == to) continue;
+      const Need &one = needs[from], &other = needs[to];
+      if (one.is_read()) {
+        const Need both{std::max(one.coarsest, other.coarsest), std::min(one.finest, other.finest)};
+        if (both.coarsest > most_coarser * both.finest) continue;
+        needs[to] = both;
+      }
+      join(from, to);
+    }
+  }
+
+  // A group is read as it is by what does not only move it, and where several Concats read it.
+  std::map<int, Need> needs_of_groups(const OwnScale& own_scale) const {
+    std::set<int> read;
+    for (const auto& [node, port] : ports_)
+      if (!only_moves(graph_.node(node))) read.insert(root_of(graph_.node(node).input(port)));
+    std::set<int> concatenated;
+    for (const auto& [part, whole] : concatenated_)
+      if (!concatenated.insert(root_of(part)).second) read.insert(root_of(part));
+    std::map<int, Need> needs;
+    for (const auto& [value, group] : group_of_) {
+      Need& need = needs[root(group)];
+      need.coarsest = std::max(need.coarsest, own_scale(value));
+      if (read.contains(root(group))) need.finest = need.coarsest;
+    }
+    return needs;
+  }
+
+  int root_of(Value value) const { return root(group_of_.at(value)); }
+  void join(int group, int to) { joined_[static_cast<std::size_t>(group)] = to; }
 
   void look_behind_activation(Value value) {
     while (is_activation(graph_.producer(value))) {
@@ -127,6 +181,7 @@ class Finder {
   std::map<Value, int> group_of_;
   std::vector<int> joined_;  // the group that a group is part of, itself where it is a root
   std::set<std::pair<int, int>> ports_;
+  std::vector<std::pair<Value, Value>> concatenated_;  // a part and the result
 };
 
 }  // namespace
@@ -161,8 +216,9 @@ bool reads_bytes(const Graph& graph, int index) {
          dequantized(1);
 }
 
-ByteValues byte_values(const Graph& graph, const std::set<int>& contractions) {
-  return Finder(graph, contractions).find();
+ByteValues byte_values(const Graph& graph, const std::set<int>& contractions,
+                       const OwnScale& own_scale) {
+  return Finder(graph, contractions).find(own_scale);
 }
 
 }  // namespace narrowgauge

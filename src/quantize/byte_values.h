@@ -2,6 +2,7 @@
 // Which values of a network are bytes once some of its contractions compute on bytes.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -28,9 +29,16 @@ struct ByteValues {
   std::set<std::pair<int, int>> ports;
 };
 
+// The scale that a value would have by itself.
+using OwnScale = std::function<double(Value)>;
+
 // For contractions that may be quantized. What they read is bytes, as is what pools, averages and
 // additions before them read. A contraction whose result an addition alone reads hands it on in
-// f32, as that addition belongs to its kernel's epilogue.
-ByteValues byte_values(const Graph& graph, const std::set<int>& contractions);
+// f32, as that addition belongs to its kernel's epilogue. What a Concat joins shares the format of
+// the result, but for a value that others read too and whose own scale, or that of these others, is
+// much finer: it keeps its own, and its bytes are quantized again for the Concat. Without scales
+// all that a Concat joins shares a format.
+ByteValues byte_values(const Graph& graph, const std::set<int>& contractions,
+                       const OwnScale& own_scale = {});
 
 }  // namespace narrowgauge

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantize/choose_formats.h"
 
+#include <string>
+
 namespace narrowgauge {
 
 std::map<Value, AffineFormat> choose_formats(const Graph& graph, const ByteValues& values,
@@ -17,6 +19,15 @@ std::map<Value, AffineFormat> choose_formats(const Graph& graph, const ByteValue
     for (const Value value : group) formats[value] = format;
   }
   return formats;
+}
+
+OwnScale own_scale(const Graph& graph, const Calibration& calibration,
+                   std::string_view calibrator) {
+  return [&graph, &calibration, by = std::string(calibrator)](Value value) -> double {
+    const Histogram& histogram = calibration.of(graph.value_name(value)).histogram;
+    if (histogram.is_empty()) return 0;
+    return affine_format(choose_range(by, histogram, {}), DType::u8).scale;
+  };
 }
 
 }  // namespace narrowgauge

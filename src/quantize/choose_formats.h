@@ -18,4 +18,8 @@ std::map<Value, AffineFormat> choose_formats(const Graph& graph, const ByteValue
                                              const Calibration& calibration,
                                              std::string_view calibrator);
 
+// The scales that the calibrator would give values by themselves; 0 for what was never finite.
+// Graph and calibration must outlive it.
+OwnScale own_scale(const Graph& graph, const Calibration& calibration, std::string_view calibrator);
+
 }  // namespace narrowgauge

@@ -6,6 +6,7 @@
 #include "ops/control/interpret.h"
 #include "ops/math/cast.h"
 #include "ops/quantized/quantize_linear.h"
+#include "passes/operands.h"
 #include "passes/rebuild.h"
 #include "passes/remove_dead_code.h"
 #include "tensor/dtype_sets.h"
@@ -35,10 +36,14 @@ Graph with_narrow_constants(const Graph& graph) {
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
     const Node& node = graph.node(i);
     const bool narrows = node.is<Cast>() && is_narrow(node.as<Cast>().to);
-    const Tensor* const constant = narrows ? graph.constant_value(node.input(0)) : nullptr;
-    if (constant)
-      rebuild.map({i, 0},
-                  rebuild.graph().constant(constant->cast(node.as<Cast>().to), node.full_name()));
+    const Tensor* const constant =
+        narrows ? graph.constant_value(viewed(graph, node.input(0))) : nullptr;
+    if (constant && is_known(node.outputs[0].type.shape))
+      rebuild.map(
+          {i, 0},
+          rebuild.graph().constant(
+              constant->cast(node.as<Cast>().to).reshaped(known_dims(node.outputs[0].type.shape)),
+              node.full_name()));
     else
       rebuild.copy(i);
   }

@@ -42,15 +42,21 @@ bool trains(const SampleCase& sample) {
          sample.text.find("unbiased=") != std::string::npos;
 }
 
-// A graph of the sample's node, with the outputs that ONNX has.
-Graph graph_of(const SampleCase& sample) {
+// How many of the sample's outputs ONNX has.
+int outputs_of(const SampleCase& sample) {
   const std::string op = sample.op->full_name();
-  const std::size_t most = op == "BatchNormalization" ? 3 : op == "MaxPool" ? 2 : 100;
+  const int most = op == "BatchNormalization" ? 3 : op == "MaxPool" ? 2 : 100;
+  return std::min(most, static_cast<int>(sample.graph().outputs().size()));
+}
+
+// A graph of the sample's node, in which the outputs are read that `is_read` says.
+template <class IsRead>
+Graph graph_of(const SampleCase& sample, const IsRead& is_read) {
   Graph graph;
   const Value made =
       graph.add(*sample.op, sample.attributes, sample.add_inputs(graph), {.name = "tested"});
-  const std::size_t count = std::min(most, graph.producer(made).outputs.size());
-  for (int o = 0; o < static_cast<int>(count); ++o) graph.output(concat("out", o), {made.node, o});
+  for (int o = 0; o < outputs_of(sample); ++o)
+    if (is_read(o)) graph.output(concat("out", o), {made.node, o});
   return graph;
 }
 
@@ -83,8 +89,9 @@ void keep(const std::string& bytes, const OpRecord& op, DType dtype) {
 
 class OnnxExport : public OpTest {
  protected:
-  void check(const SampleCase& sample, DType dtype) const {
-    const Graph graph = graph_of(sample);
+  template <class IsRead>
+  void check(const SampleCase& sample, DType dtype, const IsRead& is_read) const {
+    const Graph graph = graph_of(sample, is_read);
     const std::string bytes = onnx::serialized(onnx::export_graph(graph));
     keep(bytes, *GetParam(), dtype);
     const Graph again =
@@ -101,7 +108,7 @@ TEST_P(OnnxExport, computes_the_same_when_read_again) {
     if (is_narrow(dtype) && is_for_training(GetParam()->full_name())) continue;
     for_each_case(*GetParam(), dtype, [&](const SampleCase& sample) {
       try {
-        check(sample, dtype);
+        check(sample, dtype, [](int) { return true; });
       } catch (const ModelError& error) {
         const bool other_domain = GetParam()->info.domain == "ai.onnx.ml";  // not written
         const bool of_passes = GetParam()->info.stage == Stage::precise;    // in no model
@@ -109,6 +116,35 @@ TEST_P(OnnxExport, computes_the_same_when_read_again) {
         EXPECT_TRUE(std::string_view(error.what()).starts_with("node 'tested")) << error.what();
       }
     });
+  }
+}
+
+TEST_P(OnnxExport, computes_the_same_where_an_output_alone_is_read_or_left_out) {
+  for_each_case(*GetParam(), DType::f32, [&](const SampleCase& sample) {
+    if (outputs_of(sample) < 2 || trains(sample)) return;
+    for (int chosen = 0; chosen < outputs_of(sample); ++chosen) {
+      SCOPED_TRACE(concat("output ", chosen));
+      ASSERT_NO_THROW(check(sample, DType::f32, [&](int o) { return o == chosen; }));
+      ASSERT_NO_THROW(check(sample, DType::f32, [&](int o) { return o != chosen; }));
+    }
+  });
+}
+
+// ONNX demands running statistics beside what is normalized by the batch, and the state of a
+// convolution that goes on.
+TEST(onnx_export_of_all_ops, names_the_outputs_that_onnx_demands) {
+  std::map<std::string, std::size_t> fewest{{"BatchNormalization", 3}, {"CausalConvWithState", 2}};
+  for (const auto& [name, count] : fewest) {
+    int checked = 0;
+    for_each_case(*op_table().find(name), DType::f32, [&](const SampleCase& sample) {
+      if (outputs_of(sample) < 2 || trains(sample)) return;
+      const onnx::Model model = onnx::export_graph(graph_of(sample, [](int o) { return o == 0; }));
+      const auto& outputs = model.graph.nodes.back().outputs;
+      EXPECT_EQ(outputs.size(), count);
+      EXPECT_EQ(std::ranges::count(outputs, ""), 0);
+      ++checked;
+    });
+    EXPECT_GT(checked, 0) << name;
   }
 }
 

@@ -108,6 +108,35 @@ TEST(onnx_training, normalizes_as_the_file_says_unless_asked) {
   EXPECT_NEAR(trained.predict(x).at(1), expected, 1e-5);
 }
 
+// y = x * w normalized by the batch, w by its own numbers; the running mean is an output too.
+std::string normalized_in_training_form() {
+  SmallModel model(17);
+  model.input("x", "f32[N,1]").initializer("w", floats({2, 1}, {1, 3}));
+  model.initializer("one", floats({1}, {1})).initializer("zero", floats({1}, {0}));
+  model.initializer("mean", floats({1}, {0})).initializer("variance", floats({1}, {1}));
+  const testing_support::OnnxAttributes by_batch{{"momentum", 0.5F},
+                                                 {"training_mode", std::int64_t{1}}};
+  model.node("BatchNormalization", {"w", "one", "zero", "zero", "one"}, {"standard"}, by_batch);
+  model.node("ReduceMax", {"standard"}, {"largest"}, {{"keepdims", std::int64_t{0}}});
+  model.node("Mul", {"x", "largest"}, {"p"});
+  model.node("BatchNormalization", {"p", "one", "zero", "mean", "variance"}, {"y", "next", "v"},
+             by_batch);
+  model.node("ReduceMean", {"y"}, {"loss"}, {{"keepdims", std::int64_t{0}}});
+  return saved(model.output("y").output("loss").output("next"));
+}
+
+TEST(onnx_training, keeps_the_running_statistics_that_a_file_in_training_form_gives) {
+  const Tensor x = floats({2, 1}, {1, 5});
+  Model model =
+      Model::from_onnx(normalized_in_training_form(), {}, {.batch_norm = BatchNormForm::training});
+  Trainer(model, loss_output("loss"), plain(0)).step(std::span(&x, 1));
+  EXPECT_NEAR(model.state("mean").at(0), 1.5, 1e-4);      // half of the batch's 3
+  EXPECT_NEAR(model.state("variance").at(0), 2.5, 1e-4);  // half of 1 and of the batch's 4
+  const std::vector<NamedTensor> results = model.run(std::vector<NamedTensor>{{"x", x}});
+  EXPECT_NEAR(results[0].tensor.at(1), (5 - 1.5) / std::sqrt(2.5 + 1e-5), 1e-4);
+  EXPECT_NEAR(results[2].tensor.at(0), 1.5, 1e-4);  // which predicting leaves as it is
+}
+
 TEST(onnx_training, an_op_without_gradient_says_what_to_freeze) {
   SmallModel model(17);
   model.input("x", "f32[N,2]").initializer("w", floats({2}, {1, 2}));

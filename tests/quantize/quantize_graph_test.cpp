@@ -12,6 +12,7 @@
 #include "ops/math/arithmetic.h"
 #include "ops/nn/conv.h"
 #include "ops/quantized/quantize_linear.h"
+#include "ops/shape/concat.h"
 #include "passes/remove_dead_code.h"
 
 namespace narrowgauge::quantize_graph_test {
@@ -83,6 +84,38 @@ TEST(ByteValues, pools_and_concatenations_share_a_format) {
   EXPECT_EQ(group_with("a"), group_with("b"));
   EXPECT_LT(group_with("a"), std::ssize(values.groups));
   EXPECT_NE(group_with("a"), group_with("x"));
+}
+
+// `a` goes into two convolutions, of which one reads it beside values that are a hundred times as
+// large; `b` goes there alone.
+Value branches_of_two_sizes(Network& net) {
+  const Value x = images(net);
+  const Value a = net.relu(net.conv(x, 4, {}, "a"));
+  const Value large = net.parameter("large", {}, Initial::constant(100));
+  const Value b = net.apply(Mul{}, {net.relu(net.conv(x, 4, {}, "b")), large}, "wide");
+  const Value joined = net.conv(net.concat({a, b}, 1), 2, {}, "joined");
+  return net.concat({net.conv(a, 2, {}, "alone"), joined}, 1);
+}
+
+TEST(ByteValues, a_value_keeps_its_own_scale_where_a_concatenation_has_a_coarser_one) {
+  const Graph graph = frozen(branches_of_two_sizes);
+  const auto groups_by = [&](double size_of_wide) {
+    const ByteValues values = byte_values(graph, all_quantizable(graph), [&](Value value) {
+      const std::string& name = graph.producer(value).name;
+      return graph.producer(value).is<Concat>() || name == "wide" ? size_of_wide : 1.0;
+    });
+    std::map<std::string, std::size_t> groups;
+    for (std::size_t g = 0; g < values.groups.size(); ++g)
+      for (const Value value : values.groups[g]) groups[graph.value_name(value)] = g;
+    return groups;
+  };
+  const std::string a = graph.value_name(graph.node(graph.find_node("alone")).input(0));
+  const std::string all = graph.value_name(graph.node(graph.find_node("joined")).input(0));
+  auto groups = groups_by(100);
+  EXPECT_NE(groups.at(a), groups.at(all));
+  EXPECT_EQ(groups.at("wide"), groups.at(all));  // which nobody else reads
+  groups = groups_by(1.2);
+  EXPECT_EQ(groups.at(a), groups.at(all));
 }
 
 TEST(ByteValues, a_sum_that_a_normalization_reads_stays_f32) {

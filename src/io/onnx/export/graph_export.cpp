@@ -10,6 +10,7 @@
 #include "ir/attributes.h"
 #include "ops/control/control_flow.h"
 #include "ops/nn/batch_normalization.h"
+#include "ops/nn/causal_conv.h"
 #include "ops/recurrent/gru.h"
 #include "ops/recurrent/lstm.h"
 #include "ops/recurrent/rnn.h"
@@ -44,6 +45,14 @@ void require_expressible(const narrowgauge::Node& node) {
                         node.as<BatchNormalization>().training_mode != 0 &&
                         node.as<BatchNormalization>().unbiased;
   require<ModelError>(!unbiased, "ONNX has no unbiased running variance");
+}
+
+// How many results the file must name although ops leave them to whoever reads them.
+int demanded_outputs(const narrowgauge::Node& node) {
+  const bool by_the_batch =
+      node.is<BatchNormalization>() && node.as<BatchNormalization>().training_mode != 0;
+  if (by_the_batch) return 3;
+  return node.is<CausalConvWithState>() ? 2 : 0;
 }
 
 // Results that only training reads stand behind those of ONNX.
@@ -149,13 +158,14 @@ void GraphExport::add_constant(int index, const narrowgauge::Node& node) {
   result_.initializers.push_back(tensor_data_of(node.as<Constant>().value, names_[value]));
 }
 
-// Results that nobody reads are left out, unless the op always has them.
+// Results that nobody reads are left out, unless the op always has them or ONNX demands them.
 std::vector<std::string> GraphExport::output_names(int index, const narrowgauge::Node& node) {
   std::vector<std::string> names;
+  const int demanded = demanded_outputs(node);
   for (const auto& [o, output] : enumerate(node.outputs)) {
     const Value value{index, o};
     std::string& name = names_[value];
-    const bool wanted = used_.contains(value) || !node.op->output_port(o).optional;
+    const bool wanted = used_.contains(value) || !node.op->output_port(o).optional || o < demanded;
     if (name.empty() && wanted) name = model_.unique_name(graph_.value_name(value));
     names.push_back(name);
   }
