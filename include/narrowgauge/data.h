@@ -162,6 +162,9 @@ class NG_API BatchLoader {
 
   std::int64_t batches_per_epoch() const;  // with the last, smaller one where it is kept
   // The next batch, or nothing at the end of the stream. Rethrows what the source threw, at the
+  // Which sample of the source each row is. Damaged ones are not among them: others stand in their
+  // place, or fewer.
+  std::vector<std::int64_t> samples{};
   // batch where it did and again at every call after that.
   std::optional<Batch> next();
   BatchPosition position() const;  // of the batch that next() will give
