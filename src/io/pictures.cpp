@@ -42,7 +42,7 @@ class InFiles : public Pictures {
   Tensor read(std::int64_t index) const override {
     const std::string& path = file(index).path;
     const SharedBytes bytes = map_file(path);
-    Tensor picture = decode_image(bytes.view(), path, colours_);
+    Tensor picture = decode_upright(bytes.view(), path, colours_);
     if (!is_sound(bytes.view())) return picture;
     const std::int64_t rows = picture.dims()[0];
     return with_silence(std::move(picture), (rows * width_ + height_ - 1) / height_);
@@ -65,8 +65,8 @@ class WithMasks : public Pictures {
   std::int64_t size() const override { return std::ssize(files_); }
   std::int64_t label(std::int64_t) const override { return 0; }
   Tensor read(std::int64_t index) const override { return read_image(file(index).path, colours_); }
-  Tensor mask(std::int64_t index) const override {
-    Tensor mask = read_mask(file(index).mask);
+  Tensor mask(std::int64_t index, std::int64_t height, std::int64_t width) const override {
+    Tensor mask = read_mask_of(file(index).path, file(index).mask, height, width);
     if (!foreground_) return mask;
     for (std::uint8_t& number : mask.values<std::uint8_t>()) number = number != 0 ? 1 : 0;
     return mask;

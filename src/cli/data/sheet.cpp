@@ -67,7 +67,7 @@ std::vector<SheetRow> rows_of(const SegmentationFolder& folder) {
     if (rows[0].pictures.size() == in_a_row) break;
     try {
       const Tensor picture = read_image(pair.path, ImageColours::rgb);
-      const Tensor mask = read_mask(pair.mask);
+      const Tensor mask = read_mask_of(pair.path, pair.mask, picture.dims()[0], picture.dims()[1]);
       Tensor seen(DType::u8, {mask.dims()[0], mask.dims()[1], 3});
       std::uint8_t* to = seen.values<std::uint8_t>().data();
       for (const std::uint8_t number : mask.values<std::uint8_t>()) {
