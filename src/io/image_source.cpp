@@ -189,8 +189,7 @@ ImageSource::ImageSource(std::vector<MaskedImage> files, bool foreground, const 
           pictures_with_masks(std::move(files), foreground, input.channels), input)) {}
 
 ImageSource::ImageSource(const DataSet& set, const ImageInput& input)
-    : implementation_(
-          std::make_unique<Implementation>(pictures_in_memory(set, input.channels), input)) {}
+    : implementation_(std::make_unique<Implementation>(pictures_in_memory(set, input), input)) {}
 
 ImageSource::~ImageSource() = default;
 

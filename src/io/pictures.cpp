@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "io/image_layout.h"
 #include "io/images/formats.h"
 #include "io/images/image.h"
 #include "io/shared_bytes.h"
@@ -85,14 +86,16 @@ class WithMasks : public Pictures {
 
 class InMemory : public Pictures {
  public:
-  InMemory(const DataSet& set, std::int64_t channels)
-      : images_(set.input()), labels_(set.target()), channels_(channels) {
+  InMemory(const DataSet& set, const ImageInput& input)
+      : images_(channels_first_of(set.input(), input.layout, set.name)),
+        labels_(set.target()),
+        channels_(input.channels) {
     const TensorType type = images_.type();
     require(type.dtype == DType::u8 && type.shape.size() == 4, "pictures: expected u8 [N,C,H,W], ",
             set.name, " has ", type);
     const std::int64_t given = images_.dims()[1];
-    require(channels == given || given == 1, "pictures: images of ", given,
-            " channels cannot be given ", channels);
+    require(channels_ == given || given == 1, "pictures: images of ", given,
+            " channels cannot be given ", channels_);
     require(labels_.dims().size() == 1 && labels_.dims()[0] == images_.dims()[0] &&
                 !is_floating(labels_.dtype()),
             "pictures: expected labels of classes [N], ", set.name, " has ", labels_.type());
@@ -131,8 +134,8 @@ std::unique_ptr<const Pictures> pictures_with_masks(std::vector<MaskedImage> fil
   return std::make_unique<WithMasks>(std::move(files), foreground, channels);
 }
 
-std::unique_ptr<const Pictures> pictures_in_memory(const DataSet& set, std::int64_t channels) {
-  return std::make_unique<InMemory>(set, channels);
+std::unique_ptr<const Pictures> pictures_in_memory(const DataSet& set, const ImageInput& input) {
+  return std::make_unique<InMemory>(set, input);
 }
 
 }  // namespace narrowgauge

@@ -37,6 +37,6 @@ std::unique_ptr<const Pictures> pictures_in_files(std::vector<ImageFile> files,
                                                   const ImageInput& input);
 std::unique_ptr<const Pictures> pictures_with_masks(std::vector<MaskedImage> files, bool foreground,
                                                     std::int64_t channels);
-std::unique_ptr<const Pictures> pictures_in_memory(const DataSet& set, std::int64_t channels);
+std::unique_ptr<const Pictures> pictures_in_memory(const DataSet& set, const ImageInput& input);
 
 }  // namespace narrowgauge
