@@ -13,7 +13,8 @@
 //   RUN/lock                   locked by the training that writes there
 //
 // A checkpoint is written under a temporary name, brought to disk and renamed: it exists as a whole
-// or not at all. `latest` follows the rename and is for people and other programs.
+// or not at all. `latest` follows the rename and is for people and other programs. What another
+// training left in RUN moves to RUN.1, or the next number that is free, with the first checkpoint.
 #pragma once
 
 #include <map>

@@ -33,6 +33,9 @@ class NG_API CsvLog {
   // Columns that are new stand at the end; those without a value stay empty. Throws DataError where
   // the file cannot be written, or is no such table.
   void add(std::int64_t step, const std::vector<CsvValue>& values);
+  // Renames the file, in whose place the table goes on; another file of that name is replaced.
+  // Throws DataError where that cannot be done.
+  void move_to(const std::string& path);
 
  private:
   struct Implementation;

@@ -80,6 +80,19 @@ class NG_API DataSource {
   virtual bool reads_in_parallel() const { return false; }
 };
 
+// Where images in memory have their channels.
+enum class ImageLayout : std::uint8_t {
+  automatic,  // as image_layout() finds, and a warning says where that is nhwc
+  nchw,       // [N,C,H,W]
+  nhwc        // [N,H,W,C]
+};
+// nhwc for dims of four axes of which the last is 1, 3 or 4, the second is none of these, and the
+// sides that this leaves are 8 or more; else nchw.
+NG_API ImageLayout image_layout(const Dims& dims);
+// Images [N,H,W,C] as [N,C,H,W]. Throws UsageError for another number of axes, or numbers of less
+// than a byte.
+NG_API Tensor channels_first(const Tensor& images);
+
 // How images are changed on their way into a batch, in this order.
 struct NG_API ImageTransform {
   std::int64_t height = 0, width = 0;  // black pixels (0) around it up to this size; 0 keeps it
@@ -88,16 +101,18 @@ struct NG_API ImageTransform {
   // f32 (x - mean) / deviation, where x of u8 images is pixel / 255; one number for all channels
   // of the result or one for each.
   std::vector<float> mean{0.0f};
-  std::vector<float> deviation{1.0f};  // as the mean
+  std::vector<float> deviation{1.0f};           // as the mean
+  ImageLayout layout = ImageLayout::automatic;  // of the set; the result is [N,C,H,W]
 };
 
 // One number for each channel.
 struct NG_API ChannelStatistics {
   std::vector<float> mean, deviation;  // of the values that ImageTransform normalizes
 };
-// Statistics of each channel over all images [N,C,H,W], u8 (divided by 255) or f32. Throws
+// Statistics of each channel over all images in this layout, u8 (divided by 255) or f32. Throws
 // UsageError for other types.
-NG_API ChannelStatistics channel_statistics(const Tensor& images);
+NG_API ChannelStatistics channel_statistics(const Tensor& images,
+                                            ImageLayout layout = ImageLayout::automatic);
 
 // Samples held in memory: sample i is row i of each column.
 class NG_API TensorSource : public DataSource {
@@ -106,8 +121,9 @@ class NG_API TensorSource : public DataSource {
   explicit TensorSource(std::vector<Tensor> columns);
   // The set's inputs, then its targets. Labels of classes are i64.
   explicit TensorSource(const DataSet& set);
-  // Images (f32 after the transform) and i64 labels or f32 numbers, of a set whose only input is u8
-  // or f32 [N,C,H,W]. Throws UsageError for another set or if the transform does not fit.
+  // Images (f32 [N,C,H,W] after the transform) and i64 labels or f32 numbers, of a set whose only
+  // input is images u8 or f32 in the transform's layout. Throws UsageError for another set or if
+  // the transform does not fit.
   TensorSource(const DataSet& set, const ImageTransform& transform);
   ~TensorSource() override;
 
@@ -146,6 +162,9 @@ struct NG_API BatchPosition {
 struct NG_API Batch {
   BatchPosition position;       // where it stands in the stream
   std::vector<Tensor> tensors;  // one for each of the source's sample_types()
+  // Which sample of the source each row is. Damaged ones are not among them: others stand in their
+  // place, or fewer.
+  std::vector<std::int64_t> samples{};
 };
 
 // Batches of a source, read ahead of the consumer: two more than there are threads that read. What

@@ -100,6 +100,7 @@ struct NG_API ImageInput {
   std::uint64_t seed = 1;  // of the changes, a function of (seed, epoch, sample)
   bool whole = false;      // pictures in files are resized as a whole, whatever their shape
   bool strict = false;     // a damaged picture is a DataError; else it is left out
+  ImageLayout layout = ImageLayout::automatic;  // of sets in memory
 };
 
 // "crop(padding=4), ...": the random changes that there are, each with what it does.
@@ -114,7 +115,7 @@ class NG_API ImageSource : public DataSource {
   ImageSource(std::vector<ImageFile> files, const ImageInput& input);
   // With masks, of which -100 stands where nothing is known. Pictures are resized as a whole.
   ImageSource(std::vector<MaskedImage> files, bool foreground, const ImageInput& input);
-  // Of a set whose only input is u8 [N,C,H,W] with as many channels as `input`, or one, and whose
+  // Of a set whose only input is images u8 with as many channels as `input`, or one, and whose
   // target is labels.
   ImageSource(const DataSet& set, const ImageInput& input);
   ~ImageSource() override;

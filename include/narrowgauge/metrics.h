@@ -22,6 +22,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,6 +72,8 @@ struct NG_API MetricBatch {
   // The label that the loss leaves out, where it has one. Labels that are no class, such as -100,
   // never count.
   std::optional<std::int64_t> ignored{};
+  // Which sample of its source each one is, where this is known (Batch::samples); else empty.
+  std::span<const std::int64_t> indices{};
 };
 
 // One metric over one evaluation. Implement it to bring your own.

@@ -39,6 +39,8 @@ class NG_API TrainingLog {
   void watch(const Model& model, Trainer& trainer);
   // Throws DataError where a file cannot be written.
   void add(const Progress& progress);
+  // Renames the table, which goes on there (CsvLog::move_to). Nothing without one.
+  void move_csv(const std::string& path);
 
  private:
   struct Implementation;

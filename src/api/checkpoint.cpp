@@ -120,6 +120,7 @@ std::string Trainer::Implementation::add_checkpoint(CheckpointFolder& folder,
   require_weights();
   check_files(kept.files);
   Checkpoint content;
+  content.path = resumed_from;
   content.files = kept.files;
   content.model = has_averages() ? weights_to_use(*model, averages) : weights_of(*model);
   content.state.tensors = kept_states();
@@ -181,6 +182,7 @@ void Trainer::resume(const Checkpoint& checkpoint) {
   self.watch = seen;
   if (const auto run = file.metadata.find("run"); run != file.metadata.end())
     self.run = run->second;
+  self.resumed_from = checkpoint.path;
 }
 
 std::int64_t Trainer::epochs_done() const { return implementation_->position.epoch; }

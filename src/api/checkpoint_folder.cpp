@@ -2,6 +2,7 @@
 #include "api/checkpoint_folder.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <functional>
@@ -94,6 +95,43 @@ void remove_file(const std::string& path) {
   if (!fs::is_directory(fs::symlink_status(path, ignored))) fs::remove(path, ignored);
 }
 
+constexpr std::array earlier_form_files{model_file, plan_file,       "run.json",
+                                        state_file, next_state_file, kernels_file};
+
+// What a run of the program has beside its checkpoints.
+bool is_beside_checkpoints(const std::string& name) {
+  return name == "metrics.csv" || name == "report.html" ||
+         (name.starts_with("network.") && name.ends_with(".onnx"));
+}
+
+// The folder that another run in `run` moves to, made: beside it, or where that cannot be within
+// it.
+std::string folder_for_others(const std::string& run) {
+  std::error_code error;
+  fs::path place = fs::path(path_in(run, "")).parent_path();  // no slash at the end
+  const std::string last = place.filename().string();
+  // A link leads to another disk perhaps, and these names to other folders.
+  if (is_link(place.string()) || last == "." || last == "..") place = fs::canonical(run, error);
+  for (const std::string& begin : {place.string() + '.', path_in(run, "earlier.")})
+    for (int number = 1; number < 1'000'000; ++number) {
+      const std::string folder = begin + std::to_string(number);
+      if (is_there(folder)) continue;
+      error.clear();
+      if (fs::create_directory(folder, error)) return folder;
+      break;
+    }
+  throw DataError(concat(run, ": holds another run, and no folder can be made to keep it (",
+                         error.message(), ')'));
+}
+
+// Renames what is in one folder into another on the same disk.
+void move_between(const std::string& from, const std::string& to, const std::string& name) {
+  std::error_code error;
+  fs::rename(path_in(from, name), path_in(to, name), error);
+  require<DataError>(!error, path_in(from, name), ": cannot be moved to ", to, " (",
+                     error.message(), ')');
+}
+
 // Makes the folder and tries to write there: better to fail before a training than after it.
 const std::string& made_writable(const std::string& run) {
   make_folders(run);
@@ -106,6 +144,11 @@ const std::string& made_writable(const std::string& run) {
 CheckpointFolder::CheckpointFolder(const std::string& run)
     : path_(run), made_(!is_there(run)), lock_(made_writable(run)) {
   remove_leftovers();
+  for (const std::string& name : names_in(path_)) {
+    std::error_code error;
+    const auto written = fs::last_write_time(path_in(path_, name), error);
+    if (is_beside_checkpoints(name) && !error) found_.push_back({name, written});
+  }
   const auto numbers = numbers_in(path_);
   if (numbers.empty()) return;
   point_to(numbers.front());
@@ -137,6 +180,7 @@ std::string CheckpointFolder::add(const Checkpoint& content, std::int64_t keep) 
   const std::int64_t number = numbers.empty() ? 1 : numbers.front() + 1;
   const std::string path = checkpoint_path(path_, number);
   write_checkpoint(path, content);
+  set_aside_others(content);
   point_to(number);
   remove_old(content.state.metadata.at("run"), keep);
   return path;
@@ -159,8 +203,7 @@ void CheckpointFolder::point_to(std::int64_t newest) const {
   } catch (const DataError&) {
     remove_file(latest);  // no link is better than one to a removed checkpoint
   }
-  for (const char* file :
-       {model_file, plan_file, "run.json", state_file, next_state_file, kernels_file})
+  for (const char* file : earlier_form_files)
     if (const std::string path = path_in(path_, file); !is_link(path)) remove_file(path);
   sync_folder(path_);
 }
@@ -187,12 +230,63 @@ void CheckpointFolder::mark_best_of(const std::vector<std::int64_t>& numbers) co
   }
 }
 
+bool CheckpointFolder::holds_run() const {
+  return !numbers_in(path_).empty() || is_there(path_in(path_, model_file));
+}
+
+// Files of the earlier form that the run of `content` did not begin with, and what lies beside
+// checkpoints and was not written since the folder was opened.
+std::vector<std::string> CheckpointFolder::files_of_others(const Checkpoint& content) const {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  const bool goes_on = !content.path.empty() && fs::equivalent(content.path, path_, ignored);
+  for (const char* file : earlier_form_files)
+    if (const std::string path = path_in(path_, file);
+        !goes_on && is_there(path) && !is_link(path) && !fs::is_directory(path, ignored))
+      names.emplace_back(file);
+  for (const Found& file : found_) {
+    std::error_code error;
+    const auto written = fs::last_write_time(path_in(path_, file.name), error);
+    if (!error && written == file.written) names.push_back(file.name);
+  }
+  return names;
+}
+
+// The new checkpoint is on disk already: wherever this ends, the folder has a whole run.
+void CheckpointFolder::set_aside_others(const Checkpoint& content) const {
+  const std::string& run = content.state.metadata.at("run");
+  const std::string checkpoints = path_in(path_, checkpoints_folder);
+  std::vector<std::int64_t> others = numbers_in(path_);
+  bool another = false;
+  std::erase_if(others, [&](std::int64_t number) {
+    const std::string owner = run_of_checkpoint(checkpoint_path(path_, number));
+    another |= !owner.empty() && owner != run;
+    return owner == run;
+  });
+  const std::vector<std::string> files = files_of_others(content);
+  const bool earlier_form = !files.empty() && !is_beside_checkpoints(files.front());
+  if (!another && !earlier_form) return;
+  const std::string aside = folder_for_others(path_);
+  if (!others.empty()) make_folders(path_in(aside, checkpoints_folder));
+  for (const std::int64_t number : others)
+    move_between(checkpoints, path_in(aside, checkpoints_folder), name_of(number));
+  for (const std::string& file : files) move_between(path_, aside, file);
+  sync_folder(aside);
+  if (!others.empty()) sync_folder(path_in(aside, checkpoints_folder));
+  sync_folder(checkpoints);
+  sync_folder(path_);
+  const CheckpointFolder links(aside);
+  log(LogLevel::warning, concat(path_, ": held an earlier run, which is kept as ", aside));
+}
+
 void CheckpointFolder::remove_old(const std::string& run, std::int64_t keep) const {
   const std::string best = path_in(path_, best_link), best_target = link_target(best);
   std::int64_t kept = 0;
   for (const std::int64_t number : numbers_in(path_)) {
     const std::string path = checkpoint_path(path_, number);
-    const bool ours = kept == 0 || run_of_checkpoint(path) == run;
+    const std::string owner = run_of_checkpoint(path);  // "" of a damaged one
+    const bool ours = kept == 0 || owner == run;
+    if (!ours && !owner.empty()) continue;
     if (ours && kept < keep)
       ++kept;
     else if (!ours || best_target != path_in(checkpoints_folder, name_of(number)))

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,12 @@ class CheckpointFolder {
   ~CheckpointFolder();
   const std::string& path() const { return path_; }
 
-  // Writes the next checkpoint and returns its path. Keeps the last `keep` of this run and none of
-  // another run that was here before. An error leaves everything as it was.
+  // Writes the next checkpoint and returns its path. Keeps the last `keep` of this run. What
+  // another run left here moves to a folder of its own beside this one, RUN.1 or the next number
+  // that is free, and a warning says so; of a run in the earlier form, content.path says whether
+  // this one goes on with it. An error leaves everything as it was.
   std::string add(const Checkpoint& content, std::int64_t keep);
+  bool holds_run() const;  // of whichever training
   // Lets RUN/best lead to this checkpoint, which add() wrote: it is kept until another is best. The
   // next to open the folder does so where the process ended before it could.
   void mark_best(const std::string& checkpoint) const;
@@ -37,10 +41,19 @@ class CheckpointFolder {
   void mark_best_of(const std::vector<std::int64_t>& numbers) const;
   void point_to(std::int64_t newest) const;
   void remove_old(const std::string& run, std::int64_t keep) const;
+  void set_aside_others(const Checkpoint& content) const;
+  std::vector<std::string> files_of_others(const Checkpoint& content) const;
+
+  // A file beside the checkpoints that was there when the folder was opened.
+  struct Found {
+    std::string name;
+    std::filesystem::file_time_type written;
+  };
 
   std::string path_;
   bool made_ = false;
   FolderLock lock_;
+  std::vector<Found> found_;
 };
 
 // RUN of RUN/checkpoints/000042, RUN/latest and RUN/best, else the path itself.

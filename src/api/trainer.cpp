@@ -182,7 +182,8 @@ Evaluation Trainer::evaluate(const std::shared_ptr<DataSource>& source, std::int
                  .target = self.evaluates_rows ? labels.reshaped({labels.size()}) : labels,
                  .loss = results.at(1).at(0),
                  .samples = samples,
-                 .ignored = ignored});
+                 .ignored = ignored,
+                 .indices = next->samples});
     evaluation.samples += samples;
     evaluation.not_finite += count_not_finite_rows(results.at(0));
   }

@@ -37,6 +37,7 @@ struct Trainer::Implementation {
   BatchPosition position;             // of the next batch of fit()
   std::int64_t fit_batch = 0;         // samples in a batch of fit(); 0: it never ran
   std::string run = random_digits();  // what checkpoints of one run have in common
+  std::string resumed_from{};         // the path of the checkpoint; "": of none
   int bad_losses = 0;                 // in a row
   std::int64_t skips = 0;             // in a row
   WatchState watch;                   // of fit()'s evaluations

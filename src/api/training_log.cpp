@@ -94,4 +94,8 @@ void TrainingLog::add(const Progress& progress) {
   self.trainer->keep_gradients(progress.batch + 1 >= progress.batches);
 }
 
+void TrainingLog::move_csv(const std::string& path) {
+  if (implementation_->csv) implementation_->csv->move_to(path);
+}
+
 }  // namespace narrowgauge

@@ -149,13 +149,14 @@ std::vector<CompareCase> cases_of(const TrainFlags& flags, const std::vector<Set
 Comparison train_all(const TrainFlags& flags, const Settings& settings, const Task& task,
                      std::vector<CompareCase> cases) {
   std::unique_ptr<Reporter> reporter;
-  std::optional<TrainingLog> log;
+  std::optional<RunLog> log;
   CompareWatch watch;
   watch.begin = [&](const CompareCase& each, Model& model) {
     reporter.reset();
     take_weights(model, flags);
     reporter = make_reporter(style_of(flags), each.precision, each.fit.batch, words_of(task));
-    log.emplace(log_options(flags.watch, each.fit.checkpoints.folder, each.precision));
+    log.emplace(log_options(flags.watch, each.fit.checkpoints.folder, each.precision),
+                each.fit.checkpoints, /*goes_on=*/false);
   };
   watch.progress = [&](const CompareCase&, const Progress& progress) {
     reporter->update(progress);

@@ -73,7 +73,7 @@ ImageFacts facts_for(const DataSet& set, ImageShape wanted, const Settings& sett
     facts.transform.width = wanted.width;
   }
   if (wanted.channels != facts.drawn.channels) facts.transform.channels = wanted.channels;
-  normalize_by(facts, channel_statistics(set.input()), settings);
+  normalize_by(facts, channel_statistics(set.input(), ImageLayout::nchw), settings);
   if (set.classes == 0) facts.numbers = numbers_in(set.target(), settings.data);
   return facts;
 }
@@ -161,7 +161,8 @@ ImageInput input_of(const ImageFacts& facts) {
           .height = image.height,
           .width = image.width,
           .statistics = {facts.transform.mean, facts.transform.deviation},
-          .whole = facts.masks};
+          .whole = facts.masks,
+          .layout = ImageLayout::nchw};
 }
 
 void take_images(Task& task, const DataSplit& split, const Settings& settings, ImageShape wanted,
@@ -169,6 +170,7 @@ void take_images(Task& task, const DataSplit& split, const Settings& settings, I
   if (trained) require_as_trained(split, *trained, settings.data);
   ImageFacts facts = trained ? *trained : facts_for(split.train, wanted, settings);
   take_given(facts, settings);
+  facts.transform.layout = ImageLayout::nchw;
   task.classes = facts.classes;
   task.test = std::make_shared<TensorSource>(split.test, facts.transform);
   if (settings.samples.augment.empty())

@@ -13,8 +13,8 @@ namespace narrowgauge::cli {
 ImageShape shape_of(const DataSet& set);  // of its images [N,C,H,W]
 
 // Makes the only input of both parts images [N,C,H,W]: images [N,H,W] have one channel, and each of
-// F numbers [N,F] is a channel of one pixel, so that it is normalised by itself. Throws DataError
-// naming the data for a set of another kind.
+// F numbers [N,F] is a channel of one pixel, so that it is normalised by itself. Images have their
+// channels first (image_layout.h). Throws DataError naming the data for a set of another kind.
 void take_as_images(DataSplit& split, const std::string& data);
 
 // Makes a set in memory the task's sources: images become `wanted` by black around them and

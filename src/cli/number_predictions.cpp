@@ -12,7 +12,7 @@ namespace narrowgauge::cli {
 namespace {
 
 std::string sample_text(const Predictions& predictions, const Guess& guess) {
-  return predictions.files.empty() ? grouped(guess.index)
+  return predictions.files.empty() ? grouped(guess.sample)
                                    : predictions.files[static_cast<std::size_t>(guess.index)];
 }
 
@@ -58,7 +58,7 @@ void print_number_lines(const Predictions& predictions) {
     const std::vector<double> all = numbers_of(predictions, guess.index);
     JsonObject line;
     if (!predictions.files.empty()) line.add("file", sample_text(predictions, guess));
-    line.add("sample", guess.index)
+    line.add("sample", guess.sample)
         .add("predicted", std::vector<double>(all.begin(), all.begin() + width));
     if (have_targets(predictions))
       line.add("target", std::vector<double>(all.begin() + width, all.end()));
@@ -88,7 +88,7 @@ std::string csv_of_numbers(const Predictions& predictions) {
   for (const std::string& name : number_columns(predictions, "_")) text += ',' + name;
   text += '\n';
   for (const Guess& guess : predictions.guesses) {
-    text += predictions.files.empty() ? std::to_string(guess.index)
+    text += predictions.files.empty() ? std::to_string(guess.sample)
                                       : csv_field(sample_text(predictions, guess));
     for (const double number : numbers_of(predictions, guess.index))
       text += fmt::format(",{:.9g}", number);
@@ -100,6 +100,7 @@ std::string csv_of_numbers(const Predictions& predictions) {
 void save_number_arrays(const std::string& path, const Predictions& predictions) {
   std::vector<NamedTensor> arrays{{"outputs", predictions.outputs}};
   if (have_targets(predictions)) arrays.push_back({"targets", predictions.targets});
+  arrays.push_back({"samples", predictions.samples()});
   write_npz(path, arrays);
 }
 

@@ -9,7 +9,7 @@
 namespace narrowgauge::cli {
 
 std::string csv_of_numbers(const Predictions& predictions);
-// The arrays `outputs` and `targets`.
+// The arrays `outputs`, `targets` and `samples`.
 void save_number_arrays(const std::string& path, const Predictions& predictions);
 void print_numbers(const Predictions& predictions, bool json);
 

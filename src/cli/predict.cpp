@@ -40,24 +40,11 @@ struct PredictFlags {
   PictureOptions pictures() const { return {save, strict, json, quiet}; }
 };
 
-// Pictures as a source whose labels are their places in the list.
-std::shared_ptr<DataSource> numbered_source(const std::vector<ImageFile>& files,
-                                            const ImageFacts& facts, bool strict) {
-  std::vector<ImageFile> numbered = files;
-  for (std::size_t i = 0; i < numbered.size(); ++i)
-    numbered[i].label = static_cast<std::int64_t>(i);
+std::shared_ptr<DataSource> source_of(const std::vector<ImageFile>& files, const ImageFacts& facts,
+                                      bool strict) {
   ImageInput input = input_of(facts);
   input.strict = strict;
-  return std::make_shared<ImageSource>(std::move(numbered), input);
-}
-
-// Puts the files and their own labels in the place of the numbers that the source had.
-void name_files(Predictions& predictions, const std::vector<ImageFile>& files) {
-  for (Guess& guess : predictions.guesses) {
-    const ImageFile& file = files[static_cast<std::size_t>(guess.label)];
-    predictions.files.push_back(file.path);
-    guess.label = file.label;
-  }
+  return std::make_shared<ImageSource>(files, input);
 }
 
 // The network that is asked, and how.
@@ -73,12 +60,12 @@ struct Question {
 };
 
 Predictions predict_files(const Question& question, const std::vector<ImageFile>& files) {
-  std::shared_ptr<DataSource> source =
-      numbered_source(files, question.facts, question.flags.strict);
+  std::shared_ptr<DataSource> source = source_of(files, question.facts, question.flags.strict);
   if (question.port.type) source = shaped_as(source, question.port.type->shape, "pictures");
   Predictions found =
       predict_first(question.predict, source, question.count_of(std::ssize(files)), question.batch);
-  name_files(found, files);
+  for (const Guess& guess : found.guesses)
+    found.files.push_back(files[static_cast<std::size_t>(guess.sample)].path);
   found.class_names = question.facts.class_names;
   return found;
 }
@@ -98,7 +85,7 @@ int report_files(const Question& question, std::vector<ImageFile> files) {
   const PictureOptions options = flags.pictures();
   files.resize(static_cast<std::size_t>(question.count_of(std::ssize(files))));
   if (question.gives_image)
-    predict_images(question.predict, numbered_source(files, question.facts, flags.strict), files,
+    predict_images(question.predict, source_of(files, question.facts, flags.strict), files,
                    std::ssize(files), question.batch, question.facts, options);
   else if (question.facts.masks)
     predict_masks(question.predict, files, question.facts, options);

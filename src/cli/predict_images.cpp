@@ -76,17 +76,17 @@ void report_images(const std::vector<ImageResult>& results, const char* sample, 
 
 // What is known of the samples of a batch, and what the network makes of them.
 struct Answered {
-  const Tensor &given, &made;           // f32 [N, C, H, W]
-  const Tensor& places;                 // i64 [N] among the files, where there are some
-  const std::vector<ImageFile>& files;  // maybe none
+  const Tensor &given, &made;                // f32 [N, C, H, W]
+  const std::vector<std::int64_t>& samples;  // N, of the source
+  const std::vector<ImageFile>& files;       // of all samples, or none
 };
 
 // Saves where there are `names`.
-ImageResult result_of(const Answered& batch, std::int64_t row, std::size_t sample,
-                      const ChannelStatistics& statistics, std::optional<PictureNames>& names) {
+ImageResult result_of(const Answered& batch, std::int64_t row, const ChannelStatistics& statistics,
+                      std::optional<PictureNames>& names) {
+  const auto sample = static_cast<std::size_t>(batch.samples[static_cast<std::size_t>(row)]);
   ImageResult result{std::to_string(sample), "", error_between(batch.given, batch.made, row)};
-  if (!batch.files.empty())
-    result.sample = batch.files[static_cast<std::size_t>(batch.places.at(row))].path;
+  if (!batch.files.empty()) result.sample = batch.files[sample].path;
   if (names) {
     result.picture = names->for_file(result.sample);
     write_file_atomically(result.picture, encode_png(pixels_of(batch.made, row, statistics)));
@@ -107,9 +107,9 @@ void predict_images(const Predict& predict, const std::shared_ptr<DataSource>& s
   while (const std::optional<Batch> next = loader.next()) {
     const Tensor& given = next->tensors.front();
     const Tensor made = predict(given);
-    const Answered answered{given, made, next->tensors.back(), files};
+    const Answered answered{given, made, next->samples, files};
     for (std::int64_t row = 0; row < given.dims()[0] && std::ssize(results) < count; ++row)
-      results.push_back(result_of(answered, row, results.size(), statistics, names));
+      results.push_back(result_of(answered, row, statistics, names));
     show_status(concat("predicted ", results.size(), " of ", count));
     if (std::ssize(results) == count) break;
   }

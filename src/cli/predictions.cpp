@@ -66,7 +66,7 @@ std::string csv_of_predictions(const Predictions& predictions) {
   for (const Guess& guess : predictions.guesses) {
     const auto index = static_cast<std::size_t>(guess.index);
     text += fmt::format("{},{},{:.6f},{}\n",
-                        files ? csv_field(predictions.files[index]) : std::to_string(guess.index),
+                        files ? csv_field(predictions.files[index]) : std::to_string(guess.sample),
                         csv_field(predictions.class_text(guess.predicted)), guess.share,
                         guess.label < 0 ? "" : csv_field(predictions.class_text(guess.label)));
   }
@@ -81,8 +81,10 @@ void save_arrays(const std::string& path, const Predictions& predictions) {
     predicted.values<std::int64_t>()[i] = predictions.guesses[i].predicted;
     labels.values<std::int64_t>()[i] = predictions.guesses[i].label;
   }
-  const NamedTensor tensors[] = {
-      {"outputs", predictions.outputs}, {"predicted", predicted}, {"labels", labels}};
+  const NamedTensor tensors[] = {{"outputs", predictions.outputs},
+                                 {"predicted", predicted},
+                                 {"labels", labels},
+                                 {"samples", predictions.samples()}};
   write_npz(path, tensors);
 }
 
@@ -92,7 +94,7 @@ void print_prediction_lines(const Predictions& predictions) {
     JsonObject line;
     if (!predictions.files.empty())
       line.add("file", predictions.files[static_cast<std::size_t>(guess.index)]);
-    line.add("sample", guess.index).add("predicted", guess.predicted);
+    line.add("sample", guess.sample).add("predicted", guess.predicted);
     if (names) line.add("predicted_name", predictions.class_text(guess.predicted));
     line.add("share", guess.share).add("label", guess.label);
     if (guess.label < 0) line.add_null("label");
@@ -116,6 +118,12 @@ std::string Predictions::class_text(std::int64_t index) const {
   return place < class_names.size() ? class_names[place] : grouped(index);
 }
 
+Tensor Predictions::samples() const {
+  Tensor samples(DType::i64, {std::ssize(guesses)});
+  std::ranges::transform(guesses, samples.values<std::int64_t>().begin(), &Guess::sample);
+  return samples;
+}
+
 Predictions predict_first(const Predict& predict, const std::shared_ptr<DataSource>& source,
                           std::int64_t count, std::int64_t batch) {
   BatchLoader loader(
@@ -136,6 +144,7 @@ Predictions predict_first(const Predict& predict, const std::shared_ptr<DataSour
       else
         guess = guess_of(outputs, row);
       guess.index = std::ssize(found.guesses);
+      guess.sample = next->samples[static_cast<std::size_t>(row)];
       if (!found.of_numbers) guess.label = static_cast<std::int64_t>(labels.at(row));
       found.guesses.push_back(guess);
     }
@@ -164,7 +173,7 @@ void print_predictions(const Predictions& predictions, bool json) {
   TextTable table(std::move(columns));
   for (const Guess& guess : predictions.guesses) {
     std::vector<std::string> row{
-        files ? predictions.files[static_cast<std::size_t>(guess.index)] : grouped(guess.index),
+        files ? predictions.files[static_cast<std::size_t>(guess.index)] : grouped(guess.sample),
         predictions.class_text(guess.predicted), percent_text(guess.share)};
     if (labels)
       row.insert(row.end(), {guess.label < 0 ? "" : predictions.class_text(guess.label),

@@ -30,6 +30,8 @@ void take_from_run(TrainFlags& flags, const RunRecord& record) {
   take_unless_given(flags.learning_rate, record.settings.learning_rate / 10);
   if (!record.settings.samples.augment.empty())
     take_unless_given(flags.augment, record.settings.samples.augment);
+  if (!record.settings.samples.layout.empty())
+    take_unless_given(flags.layout, record.settings.samples.layout);
   if (!record.images) return;
   take_unless_given(flags.mean, numbers_text(record.images->transform.mean));
   take_unless_given(flags.deviation, numbers_text(record.images->transform.deviation));

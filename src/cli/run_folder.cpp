@@ -118,6 +118,7 @@ void visit_settings(auto& settings, const auto& visit) {
   visit.optional("max_skips", settings.watch.most_skips);
   visit.optional("image", settings.samples.image);
   visit.optional("augment", settings.samples.augment);
+  visit.optional("layout", settings.samples.layout);
   visit.optional("test_share", settings.samples.test_share);
   visit.optional("strict_data", settings.samples.strict);
   visit.optional("label", settings.samples.label);

@@ -62,6 +62,7 @@ void take_watch(WatchSettings& watch, const TrainFlags& flags) {
 void take_samples(DataSettings& samples, const TrainFlags& flags) {
   take(samples.image, flags.image);
   take(samples.augment, flags.augment);
+  take(samples.layout, flags.layout);
   const double share = flags.test_share.value_or(samples.test_share);
   require(!flags.test_share || (share > 0 && share < 1),
           "--test-share: expected a share above 0 and below 1, got ", share);
@@ -150,6 +151,9 @@ void check_settings(const Settings& settings) {
   require_between("--test-share", settings.samples.test_share, 0.0, 1.0);
   if (!settings.samples.image.empty()) parse_image(settings.samples.image);
   check_augmentations(settings.samples.augment);
+  const std::string& layout = settings.samples.layout;
+  require(layout.empty() || layout == "nhwc" || layout == "nchw",
+          "--layout: expected nhwc or nchw, got ", layout);
   if (!settings.samples.table.empty()) check_table(settings.samples.table);
   settings.rule.check("--optimizer");
 }

@@ -33,7 +33,7 @@ struct TrainFlags {
   std::optional<std::string> file, quantize, loss, loss_output, mean, deviation, onnx;
   std::vector<std::string> freeze, groups;
   KnownInputFlags known;
-  std::optional<std::string> image, augment, label;
+  std::optional<std::string> image, augment, layout, label;
   std::vector<std::string> skip_columns;
   std::optional<double> test_share;
   bool batch_norm = false, decay_matrices = false, strict_data = false;
@@ -71,6 +71,7 @@ struct WatchSettings {
 struct DataSettings {
   std::string image;              // size of the network's input, "3x64x64"; "": the usual one
   std::string augment;            // random changes of images in training; "": none
+  std::string layout;             // of images in arrays, nhwc or nchw; "": it is found
   double test_share = 0.2;        // of a set without a part for the test
   bool strict = false;            // whether damaged samples are errors
   std::string label;              // column of a table; "": it is found

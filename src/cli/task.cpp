@@ -8,6 +8,7 @@
 #include "api/training_setup.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/image_layout.h"
 #include "cli/image_task.h"
 #include "cli/number_task.h"
 #include "cli/shape_flag.h"
@@ -91,11 +92,18 @@ void forget_labels(DataSplit& split) {
   }
 }
 
+// What is for arrays cannot be done to files.
+void require_no_layout(const Settings& settings, const std::optional<ImageFacts>& trained) {
+  require(trained || settings.samples.layout.empty(), "--layout: ", settings.data,
+          " has pictures in files, and is for arrays");
+}
+
 Task built_in_task(const Settings& settings, const std::optional<ImageFacts>& trained,
                    DataFacts* facts) {
   Data data = load_samples(settings, facts);
   Task task;
   require_kind(settings, data);
+  if (!std::holds_alternative<DataSplit>(data)) require_no_layout(settings, trained);
   if (const auto* const folder = std::get_if<ImageFolder>(&data)) {
     const ImageShape usual = picture_shape(settings, *folder);
     take_pictures(task, *folder, settings, image_wanted(settings, usual), trained);
@@ -106,6 +114,7 @@ Task built_in_task(const Settings& settings, const std::optional<ImageFacts>& tr
     auto& split = std::get<DataSplit>(data);
     task.table = split.table;
     if (gives_image(settings)) forget_labels(split);
+    take_layout(split, settings, trained);
     take_as_images(split, settings.data);
     const ImageShape usual = network_image(settings.model, shape_of(split.train));
     take_images(task, split, settings, image_wanted(settings, usual), trained);
@@ -228,6 +237,7 @@ Task onnx_task(const Settings& settings, const std::optional<ImageFacts>& traine
   const std::vector<Wanted> wanted = wanted_by(graph);
   Data data = load_samples(settings, facts);
   const Shape& shape = wanted.at(0).type.shape;
+  if (!std::holds_alternative<DataSplit>(data)) require_no_layout(settings, trained);
   if (const auto* const folder = std::get_if<ImageFolder>(&data)) {
     require_scores(graph, std::ssize(folder->classes), settings.data);
     const ImageShape usual = image_of(wanted[0].type, picture_shape(settings));
@@ -240,6 +250,10 @@ Task onnx_task(const Settings& settings, const std::optional<ImageFacts>& traine
     task.table = split.table;
     task.classes = split.train.classes;
     require_scores(graph, split.train.classes, split.train.name);
+    if (trained)
+      take_layout(split, settings, trained);
+    else
+      take_layout(split, settings, shape);
     if (!trained && !takes_pixels(wanted, split.train)) {
       require_no_images(settings);
       task.training = std::make_shared<TensorSource>(columns_for(wanted, split.train));

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <memory>
 
 #include "base/printable.h"
@@ -178,6 +179,22 @@ int conclude(const TrainFlags& flags, Session& session, const TrainingOutcome& o
   return interrupted_code();
 }
 
+bool is_same_folder(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  return std::filesystem::equivalent(a, b, ignored);
+}
+
+// However a training ends, no copy of a network stays that no checkpoint names.
+struct UnusedNetworks {
+  explicit UnusedNetworks(std::optional<std::string> run) : folder(std::move(run)) {}
+  ~UnusedNetworks() {
+    if (folder) remove_unused_networks(*folder);
+  }
+  UnusedNetworks(const UnusedNetworks&) = delete;
+  UnusedNetworks& operator=(const UnusedNetworks&) = delete;
+  std::optional<std::string> folder;
+};
+
 // What a training begins with.
 struct Beginning {
   std::optional<Run> resumed;
@@ -215,14 +232,15 @@ int run_train(TrainFlags flags) {
   Session session(settings, task, options);
   take_weights(session.model(), flags);
   if (resumed) resume(session.trainer(), *resumed, task, settings.epochs);
+  const UnusedNetworks unused(folder);
   keep_record(checkpoints, settings, task);
+  const bool goes_on = resumed && folder && is_same_folder(run_folder_of(*flags.resume), *folder);
   if (resumed && folder) take_best(*resumed, run_folder_of(*flags.resume), checkpoints);
   resumed.reset();
   if (flags.save_plan) save_plan(session.trainer().plan(), *flags.save_plan);
-  Watch watch(flags.watch, folder, session.model(), session.trainer());
+  Watch watch(flags.watch, checkpoints, goes_on, session.model(), session.trainer());
   const TrainingOutcome outcome = train(session, task, style_of(flags), checkpoints,
                                         [&](const Progress& progress) { watch.add(progress); });
-  if (folder) remove_unused_networks(*folder);
   watch.write_profile(flags.json);
   return conclude(flags, session, outcome, task, folder);
 }

@@ -42,6 +42,8 @@ void add_data_flags(CLI::App& app, TrainFlags& flags) {
            flags.image);
   add_text(app, {"--augment", "LIST", "random changes of images, in order: " + augmentation_help()},
            flags.augment);
+  add_word(app, {"--layout", "L", "of images in arrays: nhwc or nchw (by their sides)"},
+           flags.layout, {"nhwc", "nchw"});
   add_real(app, {"--test-share", "X", "of data that come in one part (0.2)"}, flags.test_share);
   add_text(app, {"--label", "COLUMN", "of a table, by name or number (label, class, target, y)"},
            flags.label);

@@ -115,6 +115,7 @@ void add_network(Settled& settled, const TrainFlags& flags, const Settings& sett
   settled.add("data", settings.data);
   if (!settings.samples.image.empty()) settled.add("image", settings.samples.image);
   if (!settings.samples.augment.empty()) settled.add("augment", settings.samples.augment);
+  if (!settings.samples.layout.empty()) settled.add("layout", settings.samples.layout);
   settled.add("test-share", settings.samples.test_share);
   if (!settings.samples.label.empty()) settled.add("label", settings.samples.label);
   settled.add_list("skip-columns", settings.samples.skip);

@@ -5,7 +5,9 @@
 
 #include <filesystem>
 
+#include "api/checkpoint_folder.h"
 #include "base/atomic_file.h"
+#include "base/output_path.h"
 #include "cli/common/terminal.h"
 #include "cli/flags.h"
 #include "cli/profile_text.h"
@@ -53,12 +55,33 @@ TrainingLogOptions log_options(const WatchFlags& flags, const std::string& folde
   return options;
 }
 
-Watch::Watch(const WatchFlags& flags, const std::optional<std::string>& folder, const Model& model,
-             Trainer& trainer)
-    : flags_(flags), trainer_(trainer), log_(log_options(flags, folder.value_or(""))) {
-  if (flags.histograms) log_.watch(model, trainer);
+RunLog::RunLog(TrainingLogOptions options, const CheckpointOptions& checkpoints, bool goes_on)
+    : table_(options.csv) {
+  const bool over_another = !goes_on && checkpoints.locked && checkpoints.locked->holds_run();
+  if (over_another) options.csv = waiting_ = temporary_path(table_);
+  log_.emplace(options);
+}
+
+RunLog::~RunLog() {
+  std::error_code ignored;
+  if (!waiting_.empty()) std::filesystem::remove(waiting_, ignored);
+}
+
+void RunLog::add(const Progress& progress) {
+  log_->add(progress);
+  if (waiting_.empty() || progress.checkpoint.empty()) return;
+  log_->move_csv(table_);
+  waiting_.clear();
+}
+
+Watch::Watch(const WatchFlags& flags, const CheckpointOptions& checkpoints, bool goes_on,
+             const Model& model, Trainer& trainer)
+    : flags_(flags),
+      trainer_(trainer),
+      log_(log_options(flags, checkpoints.folder), checkpoints, goes_on) {
+  if (flags.histograms) log_.log().watch(model, trainer);
   // Better to fail before training than after it.
-  if (flags.profile) write_file_atomically(*flags.profile, "");
+  if (flags.profile) const AtomicFile probe(*flags.profile);
 }
 
 void Watch::add(const Progress& progress) {

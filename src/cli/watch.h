@@ -24,10 +24,27 @@ void check_watch(const WatchFlags& flags, bool saves, bool compares);
 TrainingLogOptions log_options(const WatchFlags& flags, const std::string& folder,
                                const std::string& name = "");
 
+// The log of a run in `checkpoints`. Over a run that is not this one its table has another name up
+// to the first checkpoint, with which the run takes the folder: what fails before leaves no table.
+class RunLog {
+ public:
+  RunLog(TrainingLogOptions options, const CheckpointOptions& checkpoints, bool goes_on);
+  ~RunLog();
+  RunLog(const RunLog&) = delete;
+  RunLog& operator=(const RunLog&) = delete;
+  TrainingLog& log() { return *log_; }
+  void add(const Progress& progress);
+
+ private:
+  std::string table_, waiting_;  // waiting_: its name until then; "": there is none
+  std::optional<TrainingLog> log_;
+};
+
 class Watch {
  public:
-  Watch(const WatchFlags& flags, const std::optional<std::string>& folder, const Model& model,
-        Trainer& trainer);
+  // `goes_on`: the folder holds this run, which goes on there.
+  Watch(const WatchFlags& flags, const CheckpointOptions& checkpoints, bool goes_on,
+        const Model& model, Trainer& trainer);
   void add(const Progress& progress);
   // Writes the trace and prints where the time went, or a line {"event":"profile",...}, where that
   // was asked for.
@@ -38,7 +55,7 @@ class Watch {
 
   const WatchFlags& flags_;
   Trainer& trainer_;
-  TrainingLog log_;
+  RunLog log_;
   std::int64_t steps_ = 0, profiled_ = 0;
 };
 

@@ -82,33 +82,36 @@ std::vector<Tensor> BatchReader::tensors_for(std::int64_t count) const {
 
 Batch BatchReader::read(const BatchOrder& order) const {
   const std::int64_t count = std::ssize(order.indices);
-  Batch batch{.position = order.position, .tensors = tensors_for(count)};
+  Batch batch{.position = order.position, .tensors = tensors_for(count), .samples = order.indices};
   const std::vector<std::int64_t> damaged =
       source_->read_epoch(order.indices, order.position.epoch, batch.tensors);
   if (damaged.empty()) return batch;
   if (!options_.keep_last) {
-    replace(damaged, order, batch.tensors);
+    replace(damaged, batch);
     return batch;
   }
   const std::int64_t left = count - std::ssize(damaged);
   std::vector<Tensor> whole = left > 0 ? tensors_for(left) : std::vector<Tensor>{};
-  for (std::int64_t row = 0, to = 0; row < count && left > 0; ++row)
-    if (!std::ranges::binary_search(damaged, row)) copy_row(batch.tensors, row, whole, to++);
+  batch.samples.clear();
+  for (std::int64_t row = 0; row < count; ++row) {
+    if (std::ranges::binary_search(damaged, row)) continue;
+    copy_row(batch.tensors, row, whole, std::ssize(batch.samples));
+    batch.samples.push_back(order.indices[static_cast<std::size_t>(row)]);
+  }
   batch.tensors = std::move(whole);
   return batch;
 }
 
-void BatchReader::replace(std::span<const std::int64_t> rows, const BatchOrder& order,
-                          std::vector<Tensor>& tensors) const {
+void BatchReader::replace(std::span<const std::int64_t> rows, Batch& batch) const {
   const std::int64_t most = std::min(most_damaged, samples_);
   for (const std::int64_t row : rows) {
-    std::int64_t index = order.indices[static_cast<std::size_t>(row)];
+    std::int64_t& index = batch.samples[static_cast<std::size_t>(row)];
     bool found = false;
     for (std::int64_t tries = 0; tries < most && !found; ++tries) {
       index = (index + 1) % samples_;
       std::vector<Tensor> one = tensors_for(1);
-      found = source_->read_epoch({&index, 1}, order.position.epoch, one).empty();
-      if (found) copy_row(one, 0, tensors, row);
+      found = source_->read_epoch({&index, 1}, batch.position.epoch, one).empty();
+      if (found) copy_row(one, 0, batch.tensors, row);
     }
     require<DataError>(found, "batches: ", most, " samples in a row are damaged");
   }

@@ -39,8 +39,7 @@ class BatchReader {
   Batch read(const BatchOrder& order) const;
 
  private:
-  void replace(std::span<const std::int64_t> rows, const BatchOrder& order,
-               std::vector<Tensor>& tensors) const;
+  void replace(std::span<const std::int64_t> rows, Batch& batch) const;
   std::vector<Tensor> tensors_for(std::int64_t count) const;
 
   std::shared_ptr<DataSource> source_;

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 
 #include "base/append_file.h"
 #include "base/atomic_file.h"
 #include "io/csv_table.h"
+#include "narrowgauge/error.h"
 
 namespace narrowgauge {
 namespace {
@@ -58,6 +60,18 @@ struct CsvLog::Implementation {
 CsvLog::CsvLog(std::string path) : implementation_(new Implementation{std::move(path), {}, {}}) {}
 CsvLog::~CsvLog() = default;
 CsvLog::CsvLog(CsvLog&&) noexcept = default;
+
+void CsvLog::move_to(const std::string& path) {
+  Implementation& self = *implementation_;
+  if (self.file) {
+    self.file.reset();
+    std::error_code error;
+    std::filesystem::rename(self.path, path, error);
+    require<DataError>(!error, path, ": cannot be made of ", self.path, " (", error.message(), ')');
+    self.file.emplace(path);
+  }
+  self.path = path;
+}
 
 void CsvLog::add(std::int64_t step, const std::vector<CsvValue>& values) {
   Implementation& self = *implementation_;

@@ -127,11 +127,8 @@ AugmentedImage ImageSource::Implementation::begin(std::int64_t index, Draws& dra
 // Whole pictures: a prediction is for each of their pixels.
 AugmentedImage ImageSource::Implementation::begin_masked(std::int64_t index, const Tensor& picture,
                                                          std::optional<ImageBox> box) const {
-  const Tensor mask = pictures->mask(index);
   const std::int64_t height = picture.dims()[0], width = picture.dims()[1];
-  require<DataError>(mask.dims() == Dims{height, width}, "pictures: the mask of sample ", index,
-                     " has ", mask.dims()[1], 'x', mask.dims()[0], " pixels, the picture ", width,
-                     'x', height);
+  const Tensor mask = pictures->mask(index, height, width);
   if (!box) box = whole_of(height, width);
   return {resized_image(picture, *box, input.height, input.width), 0,
           resized_mask(mask, *box, input.height, input.width)};
@@ -192,8 +189,7 @@ ImageSource::ImageSource(std::vector<MaskedImage> files, bool foreground, const 
           pictures_with_masks(std::move(files), foreground, input.channels), input)) {}
 
 ImageSource::ImageSource(const DataSet& set, const ImageInput& input)
-    : implementation_(
-          std::make_unique<Implementation>(pictures_in_memory(set, input.channels), input)) {}
+    : implementation_(std::make_unique<Implementation>(pictures_in_memory(set, input), input)) {}
 
 ImageSource::~ImageSource() = default;
 

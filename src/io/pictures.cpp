@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "io/image_layout.h"
 #include "io/images/formats.h"
 #include "io/images/image.h"
 #include "io/shared_bytes.h"
@@ -42,7 +43,7 @@ class InFiles : public Pictures {
   Tensor read(std::int64_t index) const override {
     const std::string& path = file(index).path;
     const SharedBytes bytes = map_file(path);
-    Tensor picture = decode_image(bytes.view(), path, colours_);
+    Tensor picture = decode_upright(bytes.view(), path, colours_);
     if (!is_sound(bytes.view())) return picture;
     const std::int64_t rows = picture.dims()[0];
     return with_silence(std::move(picture), (rows * width_ + height_ - 1) / height_);
@@ -65,8 +66,8 @@ class WithMasks : public Pictures {
   std::int64_t size() const override { return std::ssize(files_); }
   std::int64_t label(std::int64_t) const override { return 0; }
   Tensor read(std::int64_t index) const override { return read_image(file(index).path, colours_); }
-  Tensor mask(std::int64_t index) const override {
-    Tensor mask = read_mask(file(index).mask);
+  Tensor mask(std::int64_t index, std::int64_t height, std::int64_t width) const override {
+    Tensor mask = read_mask_of(file(index).path, file(index).mask, height, width);
     if (!foreground_) return mask;
     for (std::uint8_t& number : mask.values<std::uint8_t>()) number = number != 0 ? 1 : 0;
     return mask;
@@ -85,14 +86,16 @@ class WithMasks : public Pictures {
 
 class InMemory : public Pictures {
  public:
-  InMemory(const DataSet& set, std::int64_t channels)
-      : images_(set.input()), labels_(set.target()), channels_(channels) {
+  InMemory(const DataSet& set, const ImageInput& input)
+      : images_(channels_first_of(set.input(), input.layout, set.name)),
+        labels_(set.target()),
+        channels_(input.channels) {
     const TensorType type = images_.type();
     require(type.dtype == DType::u8 && type.shape.size() == 4, "pictures: expected u8 [N,C,H,W], ",
             set.name, " has ", type);
     const std::int64_t given = images_.dims()[1];
-    require(channels == given || given == 1, "pictures: images of ", given,
-            " channels cannot be given ", channels);
+    require(channels_ == given || given == 1, "pictures: images of ", given,
+            " channels cannot be given ", channels_);
     require(labels_.dims().size() == 1 && labels_.dims()[0] == images_.dims()[0] &&
                 !is_floating(labels_.dtype()),
             "pictures: expected labels of classes [N], ", set.name, " has ", labels_.type());
@@ -131,8 +134,8 @@ std::unique_ptr<const Pictures> pictures_with_masks(std::vector<MaskedImage> fil
   return std::make_unique<WithMasks>(std::move(files), foreground, channels);
 }
 
-std::unique_ptr<const Pictures> pictures_in_memory(const DataSet& set, std::int64_t channels) {
-  return std::make_unique<InMemory>(set, channels);
+std::unique_ptr<const Pictures> pictures_in_memory(const DataSet& set, const ImageInput& input) {
+  return std::make_unique<InMemory>(set, input);
 }
 
 }  // namespace narrowgauge

@@ -21,9 +21,11 @@ class Pictures {
   virtual std::int64_t label(std::int64_t index) const = 0;
   // u8 [H, W, C] of 1 or 3 channels, by any number of threads. Throws DataError for a damaged one.
   virtual Tensor read(std::int64_t index) const = 0;
-  // Classes u8 [H, W] of the pixels, 255 where nothing is known; only where there are masks. Throws
-  // DataError for a damaged one.
-  virtual Tensor mask(std::int64_t) const { return Tensor(DType::u8, {0, 0}); }
+  // Classes u8 [H, W] of the pixels of a picture of this size, 255 where nothing is known; only
+  // where there are masks. Throws DataError for a damaged one, or of another size.
+  virtual Tensor mask(std::int64_t, std::int64_t, std::int64_t) const {
+    return Tensor(DType::u8, {0, 0});
+  }
   virtual bool have_masks() const { return false; }
   // Whether those smaller than the input get black around them; else they are enlarged.
   virtual bool are_padded() const = 0;
@@ -35,6 +37,6 @@ std::unique_ptr<const Pictures> pictures_in_files(std::vector<ImageFile> files,
                                                   const ImageInput& input);
 std::unique_ptr<const Pictures> pictures_with_masks(std::vector<MaskedImage> files, bool foreground,
                                                     std::int64_t channels);
-std::unique_ptr<const Pictures> pictures_in_memory(const DataSet& set, std::int64_t channels);
+std::unique_ptr<const Pictures> pictures_in_memory(const DataSet& set, const ImageInput& input);
 
 }  // namespace narrowgauge

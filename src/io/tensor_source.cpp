@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "narrowgauge/data.h"
+#include "io/image_layout.h"
 
 namespace narrowgauge {
 
@@ -139,7 +139,11 @@ TensorSource::TensorSource(const DataSet& set) : TensorSource(tensors_in(set)) {
 
 TensorSource::TensorSource(const DataSet& set, const ImageTransform& transform)
     : TensorSource(set) {
-  images_ = std::make_unique<Images>(set, transform);
+  DataSet images = set;
+  if (images.inputs.size() == 1)
+    columns_[0] = images.inputs[0].tensor =
+        channels_first_of(columns_[0], transform.layout, set.name);
+  images_ = std::make_unique<Images>(images, transform);
   const TensorType labels = set.target().type();
   const bool classes = columns_[1].dtype() == DType::i64 && labels.shape.size() == 1;
   require(classes || labels.dtype == DType::f32, "data ", set.name,
@@ -218,7 +222,8 @@ Moments channel_moments(const Tensor& images, std::int64_t channel) {
 
 }  // namespace
 
-ChannelStatistics channel_statistics(const Tensor& images) {
+ChannelStatistics channel_statistics(const Tensor& given, ImageLayout layout) {
+  const Tensor images = channels_first_of(given, layout, "for channel statistics");
   const Dims& dims = images.dims();
   require(dims.size() == 4 && is_image_type(images.dtype()) && images.size() > 0,
           "channel statistics: expected u8 or f32 images [N,C,H,W], got ", images.type());

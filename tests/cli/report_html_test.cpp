@@ -9,6 +9,8 @@
 #include "cli/training_fixture.h"
 #include "cli/xml.h"
 #include "io/csv_table.h"
+#include "io/images/encode_png.h"
+#include "io/images/image.h"
 #include "io/onnx/write.h"
 #include "io/onnx_small_model.h"
 #include "narrowgauge/npz.h"
@@ -421,6 +423,66 @@ TEST_F(Report, refuses_bad_input_in_one_line) {
   write_file(file("empty.txt"), "");
   expect_refused({"report", trained(), "--class-names", file("empty.txt")}, 4,
                  "expected a name in each line");
+}
+
+std::string from_base64(const std::string& text) {
+  const std::string letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (const char c : text) {
+    if (c == '=') break;
+    bits = bits << 6 | static_cast<std::uint32_t>(letters.find(c));
+    if ((count += 6) < 8) continue;
+    count -= 8;
+    bytes += static_cast<char>(bits >> count);
+  }
+  return bytes;
+}
+
+// Pictures of one colour each: the class is the colour, and that of a class all differ.
+std::string write_colours(const std::string& folder) {
+  for (int label = 0; label < 2; ++label)
+    for (const char* part : {"train", "test"}) {
+      const std::string place = folder + '/' + part + '/' + (label == 0 ? "green" : "red");
+      fs::create_directories(place);
+      for (int i = 0; i < 20; ++i) {
+        Tensor picture(DType::u8, {16, 16, 3});
+        for (std::int64_t pixel = 0; pixel < 256; ++pixel) {
+          picture.set(3 * pixel + (label == 0 ? 1 : 0), 200);
+          picture.set(3 * pixel + 2, 5 * i);  // tells which it is
+        }
+        write_file(place + "/" + std::to_string(100 + i) + ".png", encode_png(picture));
+      }
+    }
+  return folder;
+}
+
+TEST_F(Report, shows_each_sample_with_its_own_picture_where_some_cannot_be_read) {
+  const std::string data = write_colours(file("colours")), run_folder = file("of_colours");
+  for (const char* damaged : {"green/100", "green/107", "red/103"}) {
+    const std::string path = data + "/test/" + damaged + ".png";
+    write_file(path, read_file(path).substr(0, 60));
+  }
+  done({"train", "--model", "lenet", "--data", data, "--image", "3x16x16", "--epochs", "6",
+        "--batch", "8", "--output", run_folder, "--json", "--quiet"});
+  const Page found = page(run_folder);
+  const Xml& part = found.part("samples");
+  int seen = 0;
+  for (const Xml* drawing : part.all("svg")) {
+    const std::string what = drawing->attribute("aria-label");
+    // "Test sample 21: red, 99.9 %": classes come one after the other.
+    const auto sample = std::stoll(what.substr(std::string("Test sample ").size()));
+    EXPECT_EQ(contains(what, ": green"), sample < 20) << what;
+    const std::string code = drawing->find("image").attribute("href");
+    const Tensor picture =
+        decode_image(from_base64(code.substr(std::string("data:image/png;base64,").size())), what,
+                     ImageColours::rgb);
+    EXPECT_NEAR(picture.at(0), sample < 20 ? 0 : 200, 1) << what;
+    EXPECT_NEAR(picture.at(2), static_cast<double>(5 * (sample % 20)), 1) << what;
+    ++seen;
+  }
+  EXPECT_GE(seen, 12);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
+#include <set>
 
 #include "api/checkpoint_folder.h"
 #include "cli/training_fixture.h"
@@ -123,13 +125,105 @@ TEST_F(RunFolder, folders_of_the_earlier_form_are_evaluated_and_go_on) {
   EXPECT_FALSE(std::filesystem::exists(folder + "/state.safetensors"));
 }
 
-TEST_F(RunFolder, a_new_run_replaces_an_older_one_with_its_first_checkpoint) {
-  const std::string folder = *folder_ / "replaced";
-  done(quiet_json({"--seed", "2", "--checkpoint-every", "5", "--output", folder}));
-  done(quiet_json({"--seed", "3", "--checkpoint-every", "7", "--keep", "9", "--output", folder}));
+// The seeds of the checkpoints in a folder.
+std::set<std::int64_t> seeds_in(const std::string& folder) {
+  std::set<std::int64_t> seeds;
   for (const auto& entry : std::filesystem::directory_iterator(folder + "/checkpoints")) {
     const std::string text = read_file(entry.path().string() + "/run.json");
-    EXPECT_EQ(Json::parse(text).at("settings").at("seed"), 3);
+    seeds.insert(Json::parse(text).at("settings").at("seed").get<std::int64_t>());
+  }
+  return seeds;
+}
+
+// Where every file and link of a folder leads, with its content.
+std::map<std::string, std::string> contents_of(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::map<std::string, std::string> all;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string name = fs::relative(entry.path(), folder).string();
+    if (entry.is_symlink())
+      all[name] = "leads to " + fs::read_symlink(entry.path()).string();
+    else if (entry.is_regular_file())
+      all[name] = read_file(entry.path().string());
+  }
+  return all;
+}
+
+TEST_F(RunFolder, a_new_run_keeps_an_older_one_aside_with_its_first_checkpoint) {
+  const std::string folder = *folder_ / "replaced";
+  done(quiet_json({"--seed", "2", "--checkpoint-every", "5", "--keep-best", "--output", folder}));
+  write_file(folder + "/report.html", "of seed 2");
+  write_file(folder + "/notes.txt", "mine");
+  auto before = contents_of(folder);
+  const Json old = done({"evaluate", folder, "--json"});
+  for (const char* seed : {"3", "4"}) {
+    Words words = quiet_json({"--seed", seed, "--checkpoint-every", "7", "--keep", "9"});
+    words.insert(words.end(), {"--output", folder + (*seed == '4' ? "/" : "")});
+    const Result result = run(words);
+    ASSERT_EQ(result.code, 0) << result.err;
+    const std::string aside = folder + (*seed == '3' ? ".1" : ".2");
+    EXPECT_TRUE(contains(result.err, "held an earlier run, which is kept as " + aside))
+        << result.err;
+    EXPECT_EQ(line_count(result.err), 1);
+  }
+  EXPECT_EQ(seeds_in(folder), std::set<std::int64_t>{4});
+  EXPECT_EQ(seeds_in(folder + ".1"), std::set<std::int64_t>{2});
+  EXPECT_EQ(seeds_in(folder + ".2"), std::set<std::int64_t>{3});
+  EXPECT_EQ(read_file(folder + "/notes.txt"), "mine");
+  before.erase("notes.txt");
+  EXPECT_EQ(contents_of(folder + ".1"), before);
+  const Json again = done({"evaluate", folder + ".1", "--json"});
+  EXPECT_EQ(again.at("test_loss"), old.at("test_loss"));
+  EXPECT_EQ(run({"evaluate", folder + ".1/best"}).code, 0);
+  EXPECT_EQ(run({"train", "--resume", folder + ".1", "--epochs", "3", "--quiet"}).code, 0);
+  const Result on = run({"train", "--resume", folder, "--epochs", "3", "--quiet"});
+  EXPECT_FALSE(contains(on.err, "kept as")) << on.err;
+}
+
+TEST_F(RunFolder, a_training_that_fails_leaves_the_older_run_as_it_was) {
+  const std::string folder = *folder_ / "stays";
+  done(quiet_json({"--seed", "2", "--output", folder, "--profile", folder + "/trace.json"}));
+  const auto before = contents_of(folder);
+  const std::vector<Words> failing{
+      train({"--output", folder, "--no-such-flag"}),
+      {"train", "--model", "mlp", "--data", *folder_ / "nowhere", "--output", folder},
+      train({"--output", folder, "--batch", "1000"}),
+      train({"--output", folder, "--lr", "1e30", "--log-every", "1", "--clip", "0", "--profile",
+             folder + "/trace.json"}),
+      train({"--output", folder, "--amp", "f16", "--loss-scale", "1e30", "--max-skips", "2",
+             "--log-every", "1"})};
+  for (const Words& words : failing) {
+    EXPECT_NE(run(words).code, 0);
+    EXPECT_EQ(contents_of(folder), before);
+    EXPECT_FALSE(std::filesystem::exists(folder + ".1"));
+  }
+}
+
+TEST_F(RunFolder, files_of_others_and_of_the_earlier_form_are_kept_aside_too) {
+  const std::string folder = *folder_ / "downloaded";
+  std::filesystem::create_directories(folder);
+  write_file(folder + "/model.safetensors", "of another program");
+  write_file(folder + "/tokenizer.json", "its own");
+  EXPECT_EQ(run(train({"--quiet", "--output", folder})).code, 0);
+  EXPECT_EQ(read_file(folder + ".1/model.safetensors"), "of another program");
+  EXPECT_EQ(read_file(folder + "/tokenizer.json"), "its own");
+  const std::string earlier = *folder_ / "old";
+  const Json trained = done(quiet_json({"--output", earlier}));
+  make_earlier_form(earlier);
+  done(quiet_json({"--seed", "3", "--output", earlier}));
+  EXPECT_EQ(done({"evaluate", earlier + ".1", "--json"}).at("test_loss"), trained.at("test_loss"));
+  EXPECT_EQ(seeds_in(earlier), std::set<std::int64_t>{3});
+}
+
+TEST_F(RunFolder, of_a_comparison_are_kept_aside_each) {
+  const std::string folder = *folder_ / "compared";
+  for (const char* seed : {"2", "3"})
+    EXPECT_EQ(run(train({"--seed", seed, "--compare", "off,bf16", "--output", folder})).code, 0);
+  for (const char* format : {"/f32", "/bf16"}) {
+    EXPECT_EQ(seeds_in(folder + format), std::set<std::int64_t>{3});
+    EXPECT_EQ(seeds_in(folder + format + ".1"), std::set<std::int64_t>{2});
+    EXPECT_TRUE(std::filesystem::exists(folder + format + "/metrics.csv"));
+    EXPECT_TRUE(std::filesystem::exists(folder + format + ".1/metrics.csv"));
   }
 }
 

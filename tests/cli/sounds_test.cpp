@@ -52,11 +52,17 @@ TEST(sounds_in_the_program, that_are_damaged_are_left_out_or_end_the_training) {
   const TemporaryFolder folder;
   const std::string data = write_tones(folder / "tones", 6);
   write_file(data + "/low/100.wav", read_file(data + "/low/100.wav").substr(0, 200));
+  write_file(data + "/high/101.wav", wav_of({}, 16000));
   Words words{"train",    "--model", "lenet",   "--data", data,
               "--epochs", "1",       "--batch", "4",      "--quiet"};
   const Result lenient = run(words);
   EXPECT_EQ(lenient.code, 0) << lenient.err;
   EXPECT_NE(lenient.err.find("the file ends too early"), std::string::npos) << lenient.err;
+  EXPECT_NE(lenient.err.find("101.wav: the WAV cannot be read (it has no samples); left out"),
+            std::string::npos)
+      << lenient.err;
+  EXPECT_NE(run({"data", data}).out.find("101.wav: it has no samples"), std::string::npos)
+      << run({"data", data}).out;
   words.push_back("--strict-data");
   EXPECT_EQ(run(words).code, 4);
 }

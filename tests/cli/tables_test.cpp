@@ -88,6 +88,34 @@ TEST(tables_in_the_program, label_and_columns_are_chosen) {
   EXPECT_EQ(run({"train", "--model", "mlp", "--data", data, "--label", "sharp"}).code, 2);
 }
 
+TEST(tables_in_the_program, dates_are_numbers_and_names_of_rows_are_left_out) {
+  const TemporaryFolder folder;
+  const std::string data = folder / "sales.csv", run_folder = folder / "run";
+  std::string text = "id,day,amount,season\n";
+  for (int i = 0; i < 400; ++i) {
+    const int month = i * 7 % 12 + 1, day = i * 5 % 28 + 1;
+    text += "order-" + std::to_string(i * 7919) + ',' + std::to_string(day) + '.' +
+            std::to_string(month) + '.' + std::to_string(2000 + i % 20) + ',' +
+            std::to_string(i % 13) + (month <= 6 ? ",first\n" : ",second\n");
+  }
+  write_file(data, text);
+  const Result look = run({"data", data, "--json"});
+  EXPECT_EQ(Json::parse(last_line(look.out)).at("features"),
+            Json::parse(R"x(["day (days)", "day (sin of year)", "day (cos of year)", "amount"])x"));
+  EXPECT_NE(look.err.find("column 'id' is left out"), std::string::npos) << look.err;
+  EXPECT_NE(look.err.find("the dates of column 'day' are read as day, month and year"),
+            std::string::npos)
+      << look.err;
+  const Json trained = done({"train", "--model", "mlp", "--data", data, "--batch", "16", "--epochs",
+                             "10", "--output", run_folder, "--json", "--quiet"});
+  EXPECT_GT(trained.at("test_accuracy"), 0.9);
+  write_file(folder / "new.csv", "day,amount\n3.2.2031,1\n3.9.2031,2\n");
+  const Result result = run({"predict", run_folder, folder / "new.csv", "--json"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_NE(result.out.find("\"first\""), std::string::npos) << result.out;
+  EXPECT_EQ(run({"evaluate", run_folder}).code, 0);
+}
+
 // Pictures with a bright square, which the mask shows.
 std::string write_squares(const std::string& folder, int count) {
   std::filesystem::create_directories(folder + "/images");

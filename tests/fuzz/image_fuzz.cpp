@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pictures of any format: what is read has the size and channels that were asked for.
 #include "fuzz/fuzz.h"
+#include "io/images/exif.h"
 #include "io/images/formats.h"
 #include "io/images/image.h"
 
@@ -15,6 +16,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const Dims& dims = image.dims();
       fuzz::must(dims.size() == 3 && dims[0] * dims[1] <= most_pixels);
       fuzz::must(dims[2] == (colours == ImageColours::grey ? 1 : 3));
+      const int orientation = exif_orientation(bytes);
+      fuzz::must(orientation >= 1 && orientation <= 8);
+      fuzz::must(upright(image, orientation).size() == image.size());
     });
   fuzz::take([&] {
     const Tensor numbers = decode_png_numbers(bytes, most_pixels);

@@ -44,7 +44,10 @@ std::vector<std::int64_t> samples(const Batch& batch) {
 
 std::vector<std::vector<std::int64_t>> all_batches(BatchLoader& loader) {
   std::vector<std::vector<std::int64_t>> result;
-  while (auto batch = loader.next()) result.push_back(samples(*batch));
+  while (auto batch = loader.next()) {
+    result.push_back(samples(*batch));
+    EXPECT_EQ(batch->samples, result.back());
+  }
   return result;
 }
 

@@ -69,7 +69,7 @@ TEST(sounds, bands_above_half_the_rate_are_silent) {
 
 TEST(sounds, have_a_column_every_ten_milliseconds_and_one_at_least) {
   for (const auto& [samples, columns] :
-       {std::pair<int, int>{0, 1}, {1, 1}, {399, 1}, {400, 1}, {559, 1}, {560, 2}, {16000, 98}}) {
+       {std::pair<int, int>{1, 1}, {399, 1}, {400, 1}, {559, 1}, {560, 2}, {16000, 98}}) {
     const std::string file =
         wav_of(std::vector<float>(static_cast<std::size_t>(samples), 0.1f), 16000);
     EXPECT_EQ(picture_of(file).dims()[1], columns) << samples;
@@ -122,6 +122,30 @@ TEST(sounds, that_are_broken_are_refused) {
     samples[1000] = bad;
     EXPECT_NE(refusal_of(float_wav_of(samples, 16000)).find("not finite"), std::string::npos);
   }
+}
+
+TEST(sounds, without_samples_are_no_silence) {
+  const std::string empty = wav_of({}, 16000), refusal = "a.wav: the WAV cannot be read";
+  EXPECT_EQ(refusal_of(empty), refusal + " (it has no samples)");
+  EXPECT_THROW(sound_columns(empty), DataError);
+  EXPECT_EQ(refusal_of(float_wav_of({}, 16000)), refusal + " (it has no samples)");
+  // STREAMINFO of a channel of 16 bits at 16 kHz, and no more.
+  std::string flac = "fLaC\x80";
+  flac += std::string("\0\0\x22\x10\0\x10\0", 7) + std::string(6, '\0');
+  flac += std::string("\x03\xe8\0\xf0", 4) + std::string(20, '\0');
+  EXPECT_NE(refusal_of(flac).find("a.wav: the FLAC cannot be read"), std::string::npos);
+  // As a program that was ended leaves it: lengths of 0, with or without samples behind them.
+  std::string cut = wav_of(tone(440, 0.2, 16000), 16000);
+  constexpr std::size_t riff_length = 4, data_length = 40, head = 44;
+  std::string begun = cut.substr(0, head);
+  begun.replace(riff_length, 4, 4, '\0').replace(data_length, 4, 4, '\0');
+  EXPECT_EQ(refusal_of(begun), refusal + " (it has no samples)");
+  EXPECT_NE(refusal_of(cut.substr(0, head)), "");
+  // The samples end before their own length, whatever the file's says.
+  cut.resize(head + 1000);
+  EXPECT_EQ(refusal_of(cut.replace(riff_length, 4, "\xff\xff\xff\xff")),
+            refusal + " (the file ends too early)");
+  EXPECT_EQ(refusal_of(cut.replace(data_length, 4, "\xff\xff\xff\xff")), "");  // of a pipe
 }
 
 TEST(sounds, in_a_folder_have_the_columns_of_the_usual_one) {

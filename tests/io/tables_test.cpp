@@ -4,16 +4,48 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <mutex>
+#include <numbers>
+
 #include "io/files.h"
 #include "io/tables/records.h"
 #include "io/tables/schema.h"
 #include "narrowgauge/error.h"
+#include "narrowgauge/log.h"
 
 namespace narrowgauge::tables_test {
 namespace {
 
 using testing_files::TemporaryFolder;
 using testing_files::write_file;
+
+// What the library warned of while it lives.
+class Warnings {
+ public:
+  Warnings() {
+    set_log_sink([this](LogLevel, const std::string& message) {
+      const std::lock_guard lock(mutex_);
+      all_.push_back(message);
+    });
+  }
+  ~Warnings() { set_log_sink({}); }
+  Warnings(const Warnings&) = delete;
+  Warnings& operator=(const Warnings&) = delete;
+  const std::vector<std::string>& all() const { return all_; }
+  std::string text() const {
+    std::string text;
+    for (const std::string& message : all_) text += message + '\n';
+    return text;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> all_;
+};
 
 class tables : public testing::Test {
  protected:
@@ -197,12 +229,147 @@ TEST_F(tables, names_of_rows_are_no_words) {
   std::string text = "name,x,y\n";
   for (int i = 0; i < 300; ++i)
     text += "n" + std::to_string(i) + ',' + std::to_string(i) + ',' + std::to_string(i % 2) + '\n';
-  EXPECT_NE(refusal<DataError>([&] {
-              read_table(file(text), {});
-            }).find("column 'name' has another text in most rows"),
-            std::string::npos);
+  const Warnings warnings;
+  const DataSplit set = read_table(file(text), {});
+  EXPECT_EQ(set.train.feature_names, std::vector<std::string>{"x"});
+  EXPECT_EQ(warnings.all().size(), 1U);
+  EXPECT_NE(warnings.text().find("column 'name' is left out: it has 240 different texts in 240 "
+                                 "rows"),
+            std::string::npos)
+      << warnings.text();
   EXPECT_EQ(read_table(folder_ / "set.csv", {.skip = {"name"}}).train.feature_names,
             std::vector<std::string>{"x"});
+  // The same table is asked about as it is.
+  EXPECT_EQ(read_rows(folder_ / "set.csv", set.table).input().dims(), (Dims{300, 1}));
+  EXPECT_EQ(warnings.all().size(), 1U);
+  EXPECT_NE(refusal<DataError>([&] {
+              read_table(folder_ / "set.csv", {.label = "name"});
+            }).find("the label 'name' has 240 different texts in 240 rows"),
+            std::string::npos);
+}
+
+// A day for each row, so many days behind the beginning of 2024, in this form.
+std::string dated(const char* form, int rows = 40, int step = 9) {
+  std::string text = "when,x,y\n";
+  for (int i = 0; i < rows; ++i) {
+    const std::chrono::year_month_day day =
+        std::chrono::sys_days(std::chrono::year(2024) / 1 / 1) + std::chrono::days(step * i);
+    char field[64];
+    std::snprintf(field, sizeof field, form, static_cast<int>(day.year()),
+                  static_cast<unsigned>(day.month()), static_cast<unsigned>(day.day()));
+    text += std::string(field) + ',' + std::to_string(i % 7) + ',' + std::to_string(i % 2) + '\n';
+  }
+  return text;
+}
+
+TEST_F(tables, dates_become_days_and_parts_of_their_year) {
+  const std::vector<std::string> features{"when (days)", "when (sin of year)", "when (cos of year)",
+                                          "x"};
+  const auto wanted =
+      rows(read_table(file(dated("%d-%02u-%02u")), {.test_share = 1}).train.input());
+  EXPECT_EQ(wanted[1][0] - wanted[0][0], 9);
+  EXPECT_NEAR(wanted[0][1], 0, 1e-6);
+  EXPECT_NEAR(wanted[0][2], 1, 1e-6);
+  EXPECT_NEAR(wanted[10][1], std::sin(2 * std::numbers::pi * 90 / 366), 1e-6);
+  for (const char* form : {"%d-%02u-%02u", "%d/%u/%u", "%1$d.%2$02u.%3$02u", "%3$u.%2$u.%1$d",
+                           "%3$u/%2$u/%1$d", "%2$u/%3$u/%1$d", "\"%1$d-%2$02u-%3$02u\""}) {
+    const DataSplit set = read_table(file(dated(form)), {.test_share = 1});
+    EXPECT_EQ(set.train.feature_names, features) << form;
+    EXPECT_EQ(rows(set.train.input()), wanted) << form;
+    EXPECT_EQ(print(parse_schema(set.table)), set.table);
+  }
+}
+
+TEST_F(tables, dates_have_times_gaps_and_days_outside_of_the_training) {
+  std::string text = "when,y\n";
+  for (int i = 0; i < 30; ++i)
+    text += (i == 3 ? "" : "2024-03-" + std::to_string(i % 9 + 1) + "T06:00:00Z") + ',' +
+            std::to_string(i % 2) + '\n';
+  const DataSplit set = read_table(file(text), {.test_share = 1});
+  EXPECT_EQ(
+      set.train.feature_names,
+      (std::vector<std::string>{"when (days)", "when (sin of year)", "when (cos of year)",
+                                "when (sin of day)", "when (cos of day)", "when is missing"}));
+  const auto seen = rows(set.train.input());
+  EXPECT_EQ(seen[3], (std::vector<double>{0, 0, 0, 0, 0, 1}));
+  EXPECT_NEAR(seen[0][3], 1, 1e-6);
+  const auto later = rows(
+      read_rows(file("when,z\n2034-03-01,1\nNA,1\n31 Dec 1999,1\n", "new.csv"), set.table).input());
+  EXPECT_NEAR(later[0][0] - seen[0][0], 3652 - 0.25, 1e-3);
+  EXPECT_EQ(later[1], (std::vector<double>{0, 0, 0, 0, 0, 1}));
+  EXPECT_LT(later[2][0], -8000);
+  EXPECT_NE(
+      refusal<DataError>([&] { read_rows(file("when,z\n1.2.2024,1\n", "new.csv"), set.table); })
+          .find("line 2, column 'when': expected a date as year, month and day, found "
+                "'1.2.2024'"),
+      std::string::npos);
+}
+
+TEST_F(tables, order_of_dates_is_that_of_all_rows_and_told) {
+  const auto told = [&](const std::string& text) {
+    const Warnings warnings;
+    read_table(file(text), {.test_share = 1});
+    return warnings.text();
+  };
+  EXPECT_NE(told(dated("%3$u/%2$u/%1$d"))
+                .find("the dates of column 'when' are read as day, month and year"),
+            std::string::npos);
+  EXPECT_EQ(told(dated("%3$u/%2$u/%1$d")).find("as no row tells"), std::string::npos);
+  EXPECT_EQ(told(dated("%d-%u-%u")), "");
+  std::string unclear = "when,y\n";
+  for (int i = 1; i < 10; ++i)
+    unclear += "0" + std::to_string(i) + "/02/2024," + std::to_string(i % 2) + '\n';
+  EXPECT_NE(told(unclear).find("month, day and year, as no row tells day and month apart"),
+            std::string::npos)
+      << told(unclear);
+  std::ranges::replace(unclear, '/', '.');
+  EXPECT_NE(told(unclear).find("day, month and year, as no row tells"), std::string::npos);
+  EXPECT_NE(refusal<DataError>([&] {
+              read_table(file(dated("%3$u.%2$u.%1$d") + "soon,1,0\n"), {.test_share = 1});
+            })
+                .find("line 42, column 'when': expected a date as day, month and year, as in most "
+                      "rows, found 'soon'"),
+            std::string::npos);
+  // Numbers stay numbers, and rows of dates without names stay rows.
+  EXPECT_EQ(read_table(file("t,y\n1700000000,0\n1700086400,1\n1700172800,0\n1700259200,1\n"),
+                       {.test_share = 1})
+                .train.feature_names,
+            std::vector<std::string>{"t"});
+  EXPECT_EQ(read_table(file("2024-01-01,a\n2024-01-02,b\n2024-01-03,a\n"), {.test_share = 1})
+                .train.size(),
+            3);
+}
+
+TEST_F(tables, columns_of_one_name_are_each_read_and_told) {
+  const Warnings warnings;
+  const DataSplit set = read_table(
+      file("x,x,\"x \",,y\n1,10,100,7,0\n2,20,200,8,1\n3,30,300,9,0\n"), {.test_share = 1});
+  EXPECT_EQ(set.train.feature_names, (std::vector<std::string>{"x", "x.1", "x.2", "4"}));
+  EXPECT_EQ(rows(set.train.input())[1], (std::vector<double>{2, 20, 200, 8}));
+  EXPECT_NE(warnings.text().find("has several columns 'x'"), std::string::npos);
+  EXPECT_EQ(rows(read_rows(file("x,4,x,x,y\n5,1,50,500,0\n", "b.csv"), set.table).input()),
+            (std::vector<std::vector<double>>{{5, 50, 500, 1}}));
+}
+
+TEST_F(tables, a_name_of_several_columns_chooses_none_of_them) {
+  const std::string path = file("a,label,label\n1,0,5\n2,1,6\n3,0,7\n4,1,8\n5,0,9\n6,1,9\n");
+  EXPECT_NE(refusal<DataError>([&] { read_table(path, {}); }).find("several columns 'label'"),
+            std::string::npos);
+  EXPECT_NE(refusal<UsageError>([&] {
+              read_table(path, {.label = "label"});
+            }).find("there are several columns 'label'; a number (from 1) says which"),
+            std::string::npos);
+  EXPECT_EQ(read_table(path, {.label = "2", .skip = {"3"}}).train.feature_names,
+            std::vector<std::string>{"a"});
+}
+
+TEST_F(tables, of_earlier_versions_are_still_understood) {
+  const std::string earlier =
+      R"({"classes":2,"columns":[{"name":"day","words":["2024-01-01","2024-01-02"]},)"
+      R"({"has_missing":true,"mean":3.5,"name":"x"}],"has_header":true,"kind":"numbers",)"
+      R"("label":"y","label_place":2,"names":[],"places":[0,1]})";
+  EXPECT_EQ(rows(read_rows(file("day,x\n2024-01-02,\n2024-01-05,7\n"), earlier).input()),
+            (std::vector<std::vector<double>>{{0, 1, 3.5, 1}, {0, 0, 7, 0}}));
 }
 
 TEST_F(tables, a_schema_is_kept_as_text_and_damage_is_refused) {

@@ -95,6 +95,53 @@ TEST(tensor_source, float_images_are_normalized_without_scaling) {
   for (std::int64_t i = 0; i < 6; ++i) EXPECT_EQ(batch[0].at(i), (set.input().at(12 + i) - 10) / 4);
 }
 
+// Images [N,H,W,C] whose channels are 10, 20, .. more than the pixel's number.
+Tensor images_last(std::int64_t height, std::int64_t width, std::int64_t channels) {
+  Tensor images(DType::u8, {2, height, width, channels});
+  for (std::int64_t i = 0; i < images.size(); ++i)
+    images.set(i, static_cast<double>(i / channels % 100 + 10 * (i % channels)));
+  return images;
+}
+
+TEST(tensor_source, channels_that_stand_last_are_found_by_the_sides) {
+  for (const Dims& last : {Dims{9, 28, 28, 1}, {9, 32, 32, 3}, {9, 8, 8, 1}, {9, 64, 96, 4}})
+    EXPECT_EQ(image_layout(last), ImageLayout::nhwc) << last[3];
+  for (const Dims& first : {Dims{9, 1, 28, 28},
+                            {9, 3, 32, 32},
+                            {9, 3, 32, 3},
+                            {9, 13, 1, 1},
+                            {9, 16, 4, 4},
+                            {9, 64, 7, 7},
+                            {9, 2, 100, 1},
+                            {9, 28, 28},
+                            {9, 28}})
+    EXPECT_EQ(image_layout(first), ImageLayout::nchw) << first[1];
+}
+
+TEST(tensor_source, channels_that_stand_last_are_put_first_unless_the_layout_is_given) {
+  for (const std::int64_t channels : {1, 3, 4}) {
+    DataSet set = small_set(1);
+    set.inputs[0].tensor = images_last(8, 9, channels);
+    set.targets[0].tensor = Tensor::from<std::int64_t>({2}, {0, 1});
+    TensorSource source(set, {.mean = {0.5f}});
+    EXPECT_EQ(source.sample_types()[0], (TensorType{DType::f32, {channels, 8, 9}}));
+    const std::vector<Tensor> batch = read(source, {0});
+    for (std::int64_t c = 0; c < channels; ++c)
+      EXPECT_FLOAT_EQ(static_cast<float>(batch[0].at(c * 72 + 5)),
+                      static_cast<float>(5 + 10 * c) / 255.0f - 0.5f);
+    EXPECT_EQ(channel_statistics(set.input()).mean.size(), static_cast<std::size_t>(channels));
+    EXPECT_EQ(channel_statistics(set.input(), ImageLayout::nchw).mean.size(), 8U);
+    TensorSource as_said(set, {.layout = ImageLayout::nchw});
+    EXPECT_EQ(as_said.sample_types()[0], (TensorType{DType::f32, {8, 9, channels}}));
+  }
+  DataSet small = small_set(1);
+  small.inputs[0].tensor = images_last(2, 4, 3);
+  small.targets[0].tensor = Tensor::from<std::int64_t>({2}, {0, 1});
+  EXPECT_EQ(TensorSource(small, {.layout = ImageLayout::nhwc}).sample_types()[0],
+            (TensorType{DType::f32, {3, 2, 4}}));
+  EXPECT_THROW(channels_first(Tensor(DType::u8, {2, 3, 4})), UsageError);
+}
+
 TEST(tensor_source, misfits_are_usage_errors) {
   const DataSet set = small_set(2);
   EXPECT_THROW(TensorSource(set, {.height = 1}), UsageError);

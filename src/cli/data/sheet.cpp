@@ -67,7 +67,7 @@ std::vector<SheetRow> rows_of(const SegmentationFolder& folder) {
     if (rows[0].pictures.size() == in_a_row) break;
     try {
       const Tensor picture = read_image(pair.path, ImageColours::rgb);
-      const Tensor mask = read_mask(pair.mask);
+      const Tensor mask = read_mask_of(pair.path, pair.mask, picture.dims()[0], picture.dims()[1]);
       Tensor seen(DType::u8, {mask.dims()[0], mask.dims()[1], 3});
       std::uint8_t* to = seen.values<std::uint8_t>().data();
       for (const std::uint8_t number : mask.values<std::uint8_t>()) {
@@ -99,6 +99,8 @@ std::vector<SheetRow> rows_of(const DataSet& set, const std::string& name) {
   const bool images = set.inputs.size() == 1 && set.input().dtype() == DType::u8 &&
                       set.input().dims().size() == 4 && set.classes > 0;
   require<DataError>(images, name, ": has no images in bytes with labels to put on a sheet");
+  const bool last = image_layout(set.input().dims()) == ImageLayout::nhwc;
+  const Tensor pictures = last ? channels_first(set.input()) : set.input();
   std::vector<SheetRow> rows;
   for (std::int64_t label = 0; label < set.classes; ++label) {
     const auto place = static_cast<std::size_t>(label);
@@ -108,8 +110,7 @@ std::vector<SheetRow> rows_of(const DataSet& set, const std::string& name) {
   for (std::int64_t i = 0; i < set.size(); ++i) {
     SheetRow& row = rows.at(static_cast<std::size_t>(set.target().at(i)));
     ++row.samples;
-    if (row.pictures.size() < in_a_row)
-      row.pictures.push_back(thumbnail(picture_of(set.input(), i)));
+    if (row.pictures.size() < in_a_row) row.pictures.push_back(thumbnail(picture_of(pictures, i)));
   }
   return rows;
 }

@@ -10,6 +10,7 @@
 #include "base/sha256.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "io/images/exif.h"
 #include "io/images/formats.h"
 #include "io/images/image.h"
 #include "io/shared_bytes.h"
@@ -29,7 +30,8 @@ PictureFacts look_at(const std::string& path) {
     facts.digest = sha256_hex(std::as_bytes(std::span(bytes.view())));
     const ImageFormat* const format = image_format_of(bytes.view());
     const bool known = format != nullptr && format->decode != nullptr;
-    const Tensor pixels = known ? format->decode(bytes.view(), most_pixels_of_image)
+    const Tensor pixels = known ? upright(format->decode(bytes.view(), most_pixels_of_image),
+                                          exif_orientation(bytes.view()))
                                 : decode_image(bytes.view(), path, ImageColours::rgb);
     facts.height = pixels.dims()[0];
     facts.width = pixels.dims()[1];
@@ -98,10 +100,7 @@ std::string count_pixels(const MaskedImage& pair, const SegmentationFolder& fold
                          const PictureFacts& picture, std::vector<std::int64_t>& counts) {
   if (!picture.damage.empty()) return picture.damage;
   try {
-    const Tensor mask = read_mask(pair.mask);
-    if (mask.dims() != Dims{picture.height, picture.width})
-      return concat(pair.mask, ": has ", mask.dims()[1], 'x', mask.dims()[0],
-                    " pixels, its picture ", picture.width, 'x', picture.height);
+    const Tensor mask = read_mask_of(pair.path, pair.mask, picture.height, picture.width);
     for (const std::uint8_t number : mask.values<std::uint8_t>()) {
       const std::size_t label = folder.foreground ? number != 0 : number;
       if (label < counts.size()) ++counts[label];

@@ -15,7 +15,8 @@ namespace narrowgauge::cli {
 
 // What the network takes a sample for, and how sure it is: the softmax of its scores.
 struct SampleGuess {
-  std::int64_t sample = 0, label = 0, predicted = 0;
+  std::int64_t sample = 0;  // of the test set, of which damaged ones have no guess
+  std::int64_t label = 0, predicted = 0;
   double share = 0;
 };
 
@@ -25,7 +26,7 @@ struct Results {
   std::vector<SampleGuess> guesses;  // of samples with one label each and finite scores
 };
 
-// Collects the guesses of an evaluation, which visits samples in their order, as it goes on.
+// Collects the guesses of an evaluation as it goes on.
 OwnMetric collect_guesses(const std::shared_ptr<std::vector<SampleGuess>>& guesses);
 inline constexpr const char* guesses_name = "guesses";  // of that metric, which has no value
 

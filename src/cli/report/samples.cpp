@@ -20,13 +20,12 @@ class GuessCollector : public MetricAccumulator {
   explicit GuessCollector(std::shared_ptr<std::vector<SampleGuess>> guesses)
       : guesses_(std::move(guesses)) {}
 
-  // Scores [N, classes] with labels i64 [N]; others are passed over.
+  // Scores [N, classes] with labels i64 [N], one for each sample; others are passed over.
   void add(const MetricBatch& batch) override {
     const Dims& dims = batch.prediction.dims();
     const bool fits = dims.size() == 2 && batch.target.dtype() == DType::i64 &&
-                      batch.target.dims() == Dims{dims[0]};
+                      batch.target.dims() == Dims{dims[0]} && std::ssize(batch.indices) == dims[0];
     for (std::int64_t i = 0; fits && i < dims[0]; ++i) add_row(batch, i, dims[1]);
-    seen_ += batch.samples;
   }
   MetricResult result() const override { return {}; }
 
@@ -40,11 +39,11 @@ class GuessCollector : public MetricAccumulator {
       if (score(c) > score(predicted)) predicted = c;
     double sum = 0;
     for (std::int64_t c = 0; c < classes; ++c) sum += std::exp(score(c) - score(predicted));
-    if (std::isfinite(sum)) guesses_->push_back({seen_ + row, label, predicted, 1 / sum});
+    const std::int64_t sample = batch.indices[static_cast<std::size_t>(row)];
+    if (std::isfinite(sum)) guesses_->push_back({sample, label, predicted, 1 / sum});
   }
 
   std::shared_ptr<std::vector<SampleGuess>> guesses_;
-  std::int64_t seen_ = 0;
 };
 
 // Samples as pictures: pixels of the data, or where these are not known shades from the smallest

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "io/images/exif.h"
 #include "io/images/formats.h"
 #include "io/shared_bytes.h"
 #include "io/sounds/decode_sound.h"
@@ -118,8 +119,12 @@ Tensor decode_image(std::string_view bytes, const std::string& source, ImageColo
   }
 }
 
+Tensor decode_upright(std::string_view bytes, const std::string& source, ImageColours colours) {
+  return upright(decode_image(bytes, source, colours), exif_orientation(bytes));
+}
+
 Tensor read_image(const std::string& path, ImageColours colours) {
-  return decode_image(map_file(path).view(), path, colours);
+  return decode_upright(map_file(path).view(), path, colours);
 }
 
 Tensor read_mask(const std::string& path) {
@@ -133,10 +138,24 @@ Tensor read_mask(const std::string& path) {
     const Tensor pixels = name == "PNG" ? decode_png_numbers(bytes.view(), most_pixels_of_image)
                                         : format->decode(bytes.view(), most_pixels_of_image);
     require<DataError>(pixels.dims()[2] == 1, "it has colours, and not one number a pixel");
-    return pixels.reshaped({pixels.dims()[0], pixels.dims()[1]});
+    return upright(pixels.reshaped({pixels.dims()[0], pixels.dims()[1]}),
+                   exif_orientation(bytes.view()));
   } catch (const DataError& error) {
     throw DataError(concat(path, ": the mask cannot be read (", error.what(), ")"));
   }
+}
+
+Tensor read_mask_of(const std::string& picture, const std::string& mask, std::int64_t height,
+                    std::int64_t width) {
+  Tensor numbers = read_mask(mask);
+  if (height != width && numbers.dims() == Dims{width, height}) {
+    const int orientation = exif_orientation(map_file(picture).view());
+    constexpr int first_that_swaps = 5;
+    if (orientation >= first_that_swaps) numbers = upright(std::move(numbers), orientation);
+  }
+  require<DataError>(numbers.dims() == Dims{height, width}, mask, ": has ", numbers.dims()[1], 'x',
+                     numbers.dims()[0], " pixels, its picture ", width, 'x', height);
+  return numbers;
 }
 
 }  // namespace narrowgauge

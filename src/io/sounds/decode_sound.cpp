@@ -88,17 +88,36 @@ class Sound {
   std::unique_ptr<SNDFILE, int (*)(SNDFILE*)> file_;
 };
 
-// A RIFF file says how long it is, and libsndfile reads a shorter one as if that were all. Whoever
-// writes to a pipe does not know the length, and says 0 or the most.
+// What a number of four bytes at `place` says; 0 behind the end.
+std::uint32_t number_in(std::string_view bytes, std::size_t place) {
+  std::uint32_t number = 0;
+  if (place + sizeof number > bytes.size()) return 0;
+  for (std::size_t i = sizeof number; i-- > 0;)
+    number = number << 8 | static_cast<unsigned char>(bytes[place + i]);
+  return number;
+}
+
+// Whether so many bytes are more than there are. Whoever writes to a pipe does not know how many
+// will come, and says 0 or the most; half a minute more than 4 GiB would be unknown too.
+bool is_cut_off(std::uint32_t length, std::size_t bytes) {
+  return length < 0xffff'0000 && length > bytes + 1;
+}
+
+// A RIFF file and the samples in it say how long they are, and libsndfile reads what is shorter as
+// if that were all.
 void require_whole(std::string_view bytes) {
-  constexpr std::size_t header = 8, end_of_id = 4;
-  if (!bytes.starts_with("RIFF") || bytes.size() < header) return;
-  std::uint32_t length = 0;
-  for (std::size_t i = header; i-- > end_of_id;)
-    length = length << 8 | static_cast<unsigned char>(bytes[i]);
-  // Half a minute more than 4 GiB would be unknown too.
-  const bool is_known = length != 0 && length < 0xffff'0000;
-  require<DataError>(!is_known || length <= bytes.size() - header + 1, "the file ends too early");
+  constexpr std::size_t form = 12, head = 8, length_at = 4;
+  if (!bytes.starts_with("RIFF") || bytes.size() < head) return;
+  require<DataError>(!is_cut_off(number_in(bytes, length_at), bytes.size() - head),
+                     "the file ends too early");
+  for (std::size_t at = form; at + head <= bytes.size();) {
+    const std::uint32_t length = number_in(bytes, at + length_at);
+    if (bytes.substr(at, length_at) == "data") {
+      require<DataError>(!is_cut_off(length, bytes.size() - at - head), "the file ends too early");
+      return;
+    }
+    at += head + length + length % 2;
+  }
 }
 
 // The mean of the channels of each frame, in place.
@@ -139,15 +158,19 @@ Tensor decode_sound(std::string_view bytes, std::int64_t most_pixels) {
   Spectrogram spectrogram(sound.rate());
   std::vector<float> samples(std::max(samples_at_once / sound.channels(), std::size_t{1}) *
                              sound.channels());
+  std::int64_t frames = 0;
   while (const std::size_t count = sound.read(samples)) {
     spectrogram.add(mixed(std::span(samples).first(count), sound.channels()));
     require_image_size(std::max<std::int64_t>(spectrogram.columns(), 1), mel_bands, most_pixels);
+    frames += static_cast<std::int64_t>(count / sound.channels());
   }
+  require<DataError>(frames > 0, "it has no samples");
   return spectrogram.picture();
 }
 
 std::int64_t sound_columns(std::string_view bytes) {
   const Sound sound(bytes);
+  require<DataError>(sound.frames() > 0, "it has no samples");
   return mel_columns(sound.frames(), sound.rate());
 }
 

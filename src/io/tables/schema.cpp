@@ -14,11 +14,18 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::array<std::string_view, 3> kinds{"numbers", "names", "real"};
+constexpr std::array<std::string_view, 3> orders{"year_first", "day_first", "month_first"};
 
 TableLabel parse_kind(const std::string& name) {
   const auto found = std::ranges::find(kinds, name);
   require<DataError>(found != kinds.end(), "a table's label of kind '", name, '\'');
   return static_cast<TableLabel>(found - kinds.begin());
+}
+
+DateOrder parse_order(const std::string& name) {
+  const auto found = std::ranges::find(orders, name);
+  require<DataError>(found != orders.end(), "a table's dates in order '", name, '\'');
+  return static_cast<DateOrder>(found - orders.begin());
 }
 
 Json json_of(const TableColumn& column) {
@@ -27,6 +34,9 @@ Json json_of(const TableColumn& column) {
     json["words"] = column.words;
   else
     json.update({{"mean", column.mean}, {"has_missing", column.has_missing}});
+  if (column.date)
+    json.update(
+        {{"date", orders[static_cast<std::size_t>(*column.date)]}, {"has_time", column.has_time}});
   return json;
 }
 
@@ -38,6 +48,10 @@ TableColumn column_from_json(const Json& json) {
   } else {
     column.mean = json.at("mean").get<double>();
     column.has_missing = json.at("has_missing").get<bool>();
+    if (json.contains("date")) {
+      column.date = parse_order(json.at("date").get<std::string>());
+      column.has_time = json.at("has_time").get<bool>();
+    }
   }
   return column;
 }
@@ -74,7 +88,15 @@ std::int64_t TableSchema::width() const {
 std::vector<std::string> TableSchema::feature_names() const {
   std::vector<std::string> all;
   for (const TableColumn& column : columns) {
-    if (!column.is_text) all.push_back(column.name);
+    if (column.date) {
+      for (const char* part : {" (days)", " (sin of year)", " (cos of year)"})
+        all.push_back(column.name + part);
+      if (column.has_time)
+        for (const char* part : {" (sin of day)", " (cos of day)"})
+          all.push_back(column.name + part);
+    } else if (!column.is_text) {
+      all.push_back(column.name);
+    }
     if (column.has_missing) all.push_back(column.name + " is missing");
     for (const std::string& word : column.words) all.push_back(concat(column.name, '=', word));
   }

@@ -5,24 +5,30 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "io/tables/dates.h"
 #include "narrowgauge/tables.h"
 
 namespace narrowgauge {
 
 // A column of a table. A number is a feature; a text is one for each word that the training has,
-// which is 1 where the row has it.
+// which is 1 where the row has it; a date is its days from a day in the middle of the training, and
+// sine and cosine of the share of its year, and of its day where the training has times.
 struct TableColumn {
   std::string name;                  // of the header, else its number from 1
   bool is_text = false;              // a text, whose words have a feature each
   std::vector<std::string> words{};  // in order of their bytes
-  double mean = 0;                   // of its numbers: what stands where one is missing
-  bool has_missing = false;          // then one feature more is 1 where the number is missing
+  std::optional<DateOrder> date{};   // of a date, in which order its parts stand
+  bool has_time = false;             // of a date
+  double mean = 0;                   // of its numbers or days: what stands where one is missing
+  bool has_missing = false;  // then one feature more is 1 where the number or date is missing
 
   std::size_t width() const {
-    return is_text ? words.size() : 1 + static_cast<std::size_t>(has_missing);
+    const std::size_t more = has_missing ? 1 : 0;
+    return is_text ? words.size() : date ? 3 + (has_time ? 2 : 0) + more : 1 + more;
   }
   bool operator==(const TableColumn&) const = default;
 };
@@ -44,8 +50,9 @@ struct TableSchema {
   std::int64_t classes = 0;          // 0 for a real label
   std::vector<std::string> names{};  // of classes that are texts, in order of their bytes
 
-  std::int64_t width() const;                      // features of a row
-  std::vector<std::string> feature_names() const;  // "age", "age is missing", "job=cook"
+  std::int64_t width() const;  // features of a row
+  std::vector<std::string> feature_names()
+      const;  // "age", "age is missing", "job=cook", "day (days)"
   bool operator==(const TableSchema&) const = default;
 };
 

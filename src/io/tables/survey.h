@@ -15,11 +15,18 @@ namespace narrowgauge {
 std::optional<float> table_number(const std::string& field);
 std::optional<std::int64_t> table_class(const std::string& field);  // from 0 on
 
-// The names of a table's columns: those of its header, or their numbers from 1.
+// The names of a table's columns: those of its header, or their numbers from 1. No two are the
+// same: the second column called x is x.1.
 struct TableHead {
   bool has_header = false;
   std::vector<std::string> names;
+  std::vector<std::string> repeated;  // names that more than one column had
 };
+// Warns of repeated names.
+void tell_repeated(const TableHead& head, const std::string& path);
+// "day, month and year", for messages.
+const char* parts_of_date(DateOrder order);
+
 // Throws DataError for a file without rows.
 TableHead read_head(const std::string& path);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <numbers>
 
 #include "base/memory.h"
 #include "io/readers/labels.h"
@@ -110,7 +111,7 @@ class RowReader {
   }
 
  private:
-  [[noreturn]] void refuse(std::size_t place, const char* expected) const {
+  [[noreturn]] void refuse(std::size_t place, std::string_view expected) const {
     const std::string column =
         head_.has_header ? concat('\'', head_.names[place], '\'') : concat(place + 1);
     throw DataError(concat(records_.where(), ", column ", column, ": expected ", expected,
@@ -125,12 +126,31 @@ class RowReader {
       return to + column.words.size();
     }
     const bool missing = is_missing(field);
+    if (column.date) return write_date(column, place, missing, to);
     const std::optional<float> number =
         missing ? std::optional(static_cast<float>(column.mean)) : table_number(field);
     if (!number) refuse(place, "a number that f32 holds");
     *to++ = *number;
     if (column.has_missing) *to++ = missing ? 1 : 0;
     return to;
+  }
+
+  // Zeros where it is missing.
+  float* write_date(const TableColumn& column, std::size_t place, bool missing, float* to) const {
+    float* const end = to + column.width();
+    if (column.has_missing) end[-1] = missing ? 1 : 0;
+    if (missing) return end;
+    const std::optional<Date> date = parse_date((*fields_)[place], *column.date);
+    if (!date) refuse(place, concat("a date as ", parts_of_date(*column.date)));
+    *to++ = static_cast<float>(date->days - column.mean);
+    const auto add_share = [&](double share) {
+      const double angle = 2 * std::numbers::pi * share;
+      *to++ = static_cast<float>(std::sin(angle));
+      *to++ = static_cast<float>(std::cos(angle));
+    };
+    add_share(share_of_year(date->days));
+    if (column.has_time) add_share(date->days - std::floor(date->days));
+    return end;
   }
 
   void take_label(Rows& rows) const {
@@ -182,6 +202,7 @@ void check_classes(const Rows& train, const Rows& test, const TableSchema& schem
 
 std::int64_t count_rows(const std::string& path, const TableSchema& schema) {
   const TableHead head = head_for(path, schema);
+  tell_repeated(head, path);
   Records records(path);
   std::int64_t rows = -static_cast<std::int64_t>(head.has_header);
   while (records.next() != nullptr) ++rows;
