@@ -142,6 +142,9 @@ class NG_API Engine {
  public:
   // A file that save() wrote, or any other of ONNX. Throws as Model::from_onnx() does.
   static Engine open(const std::string& path, CacheUse cache = CacheUse::read);
+  // The same of a file in memory, which is copied: it need not stay. It has no cache. A name and
+  // tensors in other files as for Model::from_onnx().
+  static Engine open(std::span<const std::byte> bytes, const OnnxMemory& memory = {});
   ~Engine();
   Engine(Engine&&) noexcept;  // the other must not be used any more
 
@@ -157,7 +160,8 @@ class NG_API Engine {
   // read too. Throws DataError. Its cache is made anew for this machine by answering a batch of 1,
   // unless `cache` is another: none for networks that have more open sizes than the batch.
   void save(const std::string& path, CacheUse cache = CacheUse::make) const;
-  const ConversionReport& report() const;  // empty for an engine from a file
+  [[nodiscard]] std::vector<std::byte> save() const;  // the bytes of such a file; see to_onnx()
+  const ConversionReport& report() const;             // empty for an engine from a file
 
  private:
   friend NG_API Engine convert(const Model& model, const ConvertOptions& options);

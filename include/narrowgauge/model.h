@@ -2,6 +2,7 @@
 // A network with its weights: trained, evaluated, saved, loaded, asked for predictions.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -65,6 +66,15 @@ struct KnownInputs {
   std::map<std::string, Tensor> values{};  // of inputs that become constants
 };
 
+// How a model file is read that lies in memory.
+struct OnnxMemory {
+  std::string name = "model.onnx";  // stands for the path in messages and names the network
+  // The bytes of a file in which the model keeps tensors (external data), by its location in the
+  // model. They must stay until the call that reads the model returns. None: such tensors are a
+  // DataError.
+  std::function<std::span<const std::byte>(const std::string& location)> external{};
+};
+
 // What training makes of BatchNormalization that a model file has in its form for inference.
 enum class BatchNormForm : std::uint8_t {
   stored,   // normalizes by the means and variances of the file, in training too
@@ -97,6 +107,9 @@ class NG_API Model {
   // node and op for what is not supported, UsageError where `known` does not fit the inputs.
   static Model from_onnx(const std::string& path, const KnownInputs& known = {},
                          const OnnxTraining& training = {});
+  // The same of a file in memory, which is copied: it need not stay.
+  static Model from_onnx(std::span<const std::byte> bytes, const OnnxMemory& memory = {},
+                         const KnownInputs& known = {}, const OnnxTraining& training = {});
   // Writes what predict() computes as a file of ONNX: in f32, or with a Cast wherever
   // set_precision() changes a format. Inputs, outputs, parameters and nodes keep their names, and
   // open sizes stay open; `batch` fixes the first size of all inputs where it is open, and then no
@@ -104,6 +117,8 @@ class NG_API Model {
   // naming node and op for what ONNX cannot say, UnknownValueError where a shape depends on values
   // that only a run knows, DataError for what cannot be written.
   void to_onnx(const std::string& path, std::optional<std::int64_t> batch = {}) const;
+  // The bytes of such a file, with all weights inside; DataError from 2 GiB on.
+  [[nodiscard]] std::vector<std::byte> to_onnx(std::optional<std::int64_t> batch = {}) const;
   ~Model();
   Model(Model&&) noexcept;  // the Trainer of the other goes on with this one
 
@@ -132,7 +147,11 @@ class NG_API Model {
   // records the formats in which the saved model predicted; the loading model predicts so too,
   // unless a Trainer or set_precision() decided.
   void save(const std::string& path) const;
+  [[nodiscard]] std::vector<std::byte> save() const;  // the bytes of such a file
   LoadReport load(const std::string& path, const LoadOptions& options = {});  // see save()
+  // The same of safetensors in memory, which are copied; `name` stands for the file in messages.
+  LoadReport load(std::span<const std::byte> bytes, const LoadOptions& options = {},
+                  const std::string& name = "model.safetensors");
   std::vector<std::string> state_names() const;  // of parameters and statistics
   Tensor state(std::string_view name) const;     // a copy
   // Throws UsageError for an unknown name and for another type.

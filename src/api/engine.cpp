@@ -5,6 +5,8 @@
 
 #include "api/engine_cache.h"
 #include "api/engine_implementation.h"
+#include "api/model_implementation.h"
+#include "api/onnx_memory.h"
 
 namespace narrowgauge {
 
@@ -38,6 +40,11 @@ Engine Engine::open(const std::string& path, CacheUse cache) {
   return Engine(std::make_unique<Implementation>(open_engine(path, {}, cache)));
 }
 
+Engine Engine::open(std::span<const std::byte> bytes, const OnnxMemory& memory) {
+  return Engine(std::make_unique<Implementation>(
+      ModelAccess::from_onnx(memory.name, read_onnx(bytes, memory, Mapping::change_copy))));
+}
+
 std::vector<NamedTensor> Engine::run(std::span<const NamedTensor> inputs) const {
   return implementation_->model.run(inputs);
 }
@@ -55,6 +62,8 @@ void Engine::save(const std::string& path, CacheUse cache) const {
   implementation_->model.to_onnx(path);
   if (cache == CacheUse::make) make_engine_cache(path);
 }
+
+std::vector<std::byte> Engine::save() const { return implementation_->model.to_onnx(); }
 
 const ConversionReport& Engine::report() const { return implementation_->report; }
 
