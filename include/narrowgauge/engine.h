@@ -153,8 +153,11 @@ class NG_API Engine {
   // The first output, for inputs in their order; see Model::predict().
   Tensor predict(std::span<const Tensor> inputs) const;
   Tensor predict(const Tensor& input) const;  // of a network with one input
-  std::vector<ModelPort> inputs() const;      // in their order
-  std::vector<ModelPort> outputs() const;     // in their order
+  // Into memory that the caller has; see Model::predict().
+  void predict(std::span<const Tensor> inputs, std::span<Tensor> outputs) const;
+  void predict(const Tensor& input, Tensor& output) const;  // of a network with one of each
+  std::vector<ModelPort> inputs() const;                    // in their order
+  std::vector<ModelPort> outputs() const;                   // in their order
 
   // As a file of ONNX with QuantizeLinear, DequantizeLinear and Cast nodes, which other runtimes
   // read too. Throws DataError. Its cache is made anew for this machine by answering a batch of 1,

@@ -128,6 +128,12 @@ class NG_API Model {
   // Output for a batch of inputs; the evaluation graph. Throws UsageError for another shape.
   Tensor predict(const Tensor& input);
   Tensor predict(std::span<const Tensor> inputs);  // for a network with several inputs
+  // Into memory that the caller has: a tensor for each of outputs(), in their order, of the type
+  // that it has for these inputs. Once a prediction of these shapes was made, the call takes no
+  // memory. Throws UsageError, and writes nothing, for other types and for memory that overlaps
+  // that of an input or another output.
+  void predict(std::span<const Tensor> inputs, std::span<Tensor> outputs);
+  void predict(const Tensor& input, Tensor& output);  // of a network with one of each
   // All outputs for inputs by name, in any order. Throws UsageError naming an input that is
   // missing, unknown, or of another type. Where shapes depend on values that only a run knows, the
   // model is planned anew for each shape of the inputs, or computed node by node; elements of

@@ -55,6 +55,14 @@ Tensor Engine::predict(std::span<const Tensor> inputs) const {
 
 Tensor Engine::predict(const Tensor& input) const { return implementation_->model.predict(input); }
 
+void Engine::predict(std::span<const Tensor> inputs, std::span<Tensor> outputs) const {
+  implementation_->model.predict(inputs, outputs);
+}
+
+void Engine::predict(const Tensor& input, Tensor& output) const {
+  implementation_->model.predict(input, output);
+}
+
 std::vector<ModelPort> Engine::inputs() const { return implementation_->model.inputs(); }
 std::vector<ModelPort> Engine::outputs() const { return implementation_->model.outputs(); }
 

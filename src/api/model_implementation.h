@@ -64,10 +64,14 @@ struct Model::Implementation {
   // is compiled, else alone, after `made` made it.
   std::vector<Tensor> run(FunctionRef<Program*()> known, FunctionRef<Program&()> made,
                           std::span<const Tensor> given);
+  // The same, where `use` runs the executor.
+  void run(FunctionRef<Program*()> known, FunctionRef<Program&()> made,
+           std::span<const Tensor> given, FunctionRef<void(Executor&)> use);
   // What answers inputs by name, called with the model to itself.
   OpenShapes::Answering answering(std::span<const NamedTensor> given);
   // All outputs, for inputs in the order of the evaluation graph.
   std::vector<Tensor> predict(std::span<const Tensor> given);
+  void predict(std::span<const Tensor> given, FunctionRef<void(Executor&)> use);
   std::vector<std::string> state_names() const;
   std::string sha256() const;
 };

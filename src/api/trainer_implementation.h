@@ -71,8 +71,9 @@ struct Trainer::Implementation {
   // Adds up the gradients of the parts of a batch, and returns its loss.
   double accumulate(std::span<const Tensor> batch);
   void drop_gradients();  // of parts whose step threw
-  std::vector<Tensor> compute(Program& program, std::span<const Tensor> inputs,
-                              std::uint64_t number_of_run);
+  // Gives `use` the outputs, which last until the next run of the program.
+  void compute(Program& program, std::span<const Tensor> inputs, std::uint64_t number_of_run,
+               FunctionRef<void(std::span<const Tensor> results)> use);
   // What a checkpoint keeps beside the model's file.
   std::vector<NamedTensor> kept_states() const;
 
