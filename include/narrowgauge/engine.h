@@ -147,6 +147,9 @@ class NG_API Engine {
   static Engine open(std::span<const std::byte> bytes, const OnnxMemory& memory = {});
   ~Engine();
   Engine(Engine&&) noexcept;  // the other must not be used any more
+  // Another one that answers as this does, and shares plans and weights with it. Each may outlive
+  // the other.
+  Engine clone() const;
 
   // Outputs by name, for inputs by name; see Model::run().
   std::vector<NamedTensor> run(std::span<const NamedTensor> inputs) const;
@@ -170,8 +173,8 @@ class NG_API Engine {
   friend NG_API Engine convert(const Model& model, const ConvertOptions& options);
   friend struct EngineAccess;  // internal
   struct Implementation;
-  explicit Engine(std::unique_ptr<Implementation> implementation);
-  std::unique_ptr<Implementation> implementation_;
+  explicit Engine(std::shared_ptr<Implementation> implementation);
+  std::shared_ptr<Implementation> implementation_;
 };
 
 // Throws UsageError for options that do not fit each other or the network, DataError for samples

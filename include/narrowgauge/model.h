@@ -158,6 +158,9 @@ class NG_API Model {
   // The same of safetensors in memory, which are copied; `name` stands for the file in messages.
   LoadReport load(std::span<const std::byte> bytes, const LoadOptions& options = {},
                   const std::string& name = "model.safetensors");
+  // Another model of the same network, with copies of all weights and statistics, and of what steps
+  // and a Trainer keep beside them. What becomes of one of the two changes nothing in the other.
+  Model clone() const;
   std::vector<std::string> state_names() const;  // of parameters and statistics
   Tensor state(std::string_view name) const;     // a copy
   // Throws UsageError for an unknown name and for another type.
@@ -312,6 +315,10 @@ class NG_API Trainer {
   Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions options = {});
   ~Trainer();
   Trainer(Trainer&&) noexcept;  // the model stays the same
+  // Another one for a clone() of this one's model that was made since the last step: it goes on
+  // with the same moments, counters, random numbers and kernels, bit for bit. Throws UsageError for
+  // another network, for the same model, and while averages stand in the place of the weights.
+  Trainer clone(Model& model) const;
 
   // One step on the tensors of a batch: the network's inputs, then the loss's. A step that throws
   // does not count.

@@ -31,19 +31,21 @@ double ConversionReport::drop() const {
   return 100 * after.error;
 }
 
-Engine::Engine(std::unique_ptr<Implementation> implementation)
+Engine::Engine(std::shared_ptr<Implementation> implementation)
     : implementation_(std::move(implementation)) {}
 Engine::~Engine() = default;
 Engine::Engine(Engine&&) noexcept = default;
 
 Engine Engine::open(const std::string& path, CacheUse cache) {
-  return Engine(std::make_unique<Implementation>(open_engine(path, {}, cache)));
+  return Engine(std::shared_ptr<Implementation>(new Implementation{open_engine(path, {}, cache)}));
 }
 
 Engine Engine::open(std::span<const std::byte> bytes, const OnnxMemory& memory) {
-  return Engine(std::make_unique<Implementation>(
-      ModelAccess::from_onnx(memory.name, read_onnx(bytes, memory, Mapping::change_copy))));
+  return Engine(std::shared_ptr<Implementation>(new Implementation{
+      ModelAccess::from_onnx(memory.name, read_onnx(bytes, memory, Mapping::change_copy))}));
 }
+
+Engine Engine::clone() const { return Engine(implementation_); }
 
 std::vector<NamedTensor> Engine::run(std::span<const NamedTensor> inputs) const {
   return implementation_->model.run(inputs);

@@ -8,6 +8,7 @@
 #include <shared_mutex>
 
 #include "api/averages.h"
+#include "api/clone.h"
 #include "api/kernel_cache.h"
 #include "api/model_implementation.h"
 #include "api/step_outputs.h"
@@ -194,6 +195,27 @@ Step::Step(Model& model, Objective objective, Optimizer optimizer, StepOptions o
 
 Step::~Step() = default;
 Step::Step(Step&&) noexcept = default;
+
+Step Step::clone(Model& model) const {
+  const Implementation& self = *implementation_;
+  require(ModelAccess::shared(model) != self.model, "step '", self.options.name,
+          "': a clone needs a model of its own, Model::clone() makes one");
+  const std::shared_lock reading(self.model->in_use);
+  self.require_weights();
+  Step copy(model, self.objective, self.optimizer, self.options);
+  Implementation& other = *copy.implementation_;
+  const std::lock_guard alone(other.model->in_use);
+  other.kernels.set_records(self.kernels.records());
+  other.frozen = self.frozen;
+  other.compile();
+  for (const Program* program : {self.whole.get(), self.gradients.get(), self.update.get()})
+    copy_training_states(program->graph(), self.model->store, other.model->store);
+  other.steps = self.steps;
+  other.loss = self.loss;
+  other.pending = self.pending;
+  other.unscaled = self.unscaled;
+  return copy;
+}
 
 void Step::Implementation::require_latest() const {
   require(trainers == model->trainers, "step '", options.name, "': a Trainer has taken the model '",
