@@ -146,7 +146,8 @@ class NG_API Engine {
   // tensors in other files as for Model::from_onnx().
   static Engine open(std::span<const std::byte> bytes, const OnnxMemory& memory = {});
   ~Engine();
-  Engine(Engine&&) noexcept;  // the other must not be used any more
+  Engine(Engine&&) noexcept;             // the other throws UsageError when it is used
+  Engine& operator=(Engine&&) noexcept;  // the same
   // Another one that answers as this does, and shares plans and weights with it. Each may outlive
   // the other.
   Engine clone() const;
@@ -174,7 +175,7 @@ class NG_API Engine {
   friend struct EngineAccess;  // internal
   struct Implementation;
   explicit Engine(std::shared_ptr<Implementation> implementation);
-  std::shared_ptr<Implementation> implementation_;
+  Held<"engine", std::shared_ptr<Implementation>> implementation_;
 };
 
 // Throws UsageError for options that do not fit each other or the network, DataError for samples

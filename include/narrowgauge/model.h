@@ -96,7 +96,8 @@ struct OnnxTraining {
 // calls, and the plans of the last 32 input shapes. Changes of weights or precision (set_state(),
 // load(), set_precision(), a Trainer's step() and resume()) wait for running predictions, and later
 // predictions wait for them; so it is with the first prediction of each shape, which compiles. A
-// Trainer belongs to one thread at a time.
+// Trainer belongs to one thread at a time. A Model that was moved from throws UsageError when it is
+// used; assigned to, it is as good as any.
 class NG_API Model {
  public:
   // Builds the network and its initial weights, a function of the seed. `name` is for files and
@@ -120,7 +121,8 @@ class NG_API Model {
   // The bytes of such a file, with all weights inside; DataError from 2 GiB on.
   [[nodiscard]] std::vector<std::byte> to_onnx(std::optional<std::int64_t> batch = {}) const;
   ~Model();
-  Model(Model&&) noexcept;  // the Trainer of the other goes on with this one
+  Model(Model&&) noexcept;             // the Trainer of the other goes on with this one
+  Model& operator=(Model&&) noexcept;  // the same; a Trainer of what this was goes on with that
 
   const std::string& name() const;  // as given
   Graph graph(Mode mode) const;     // f32, with the symbol N for the batch
@@ -172,7 +174,7 @@ class NG_API Model {
  private:
   friend struct ModelAccess;  // internal
   explicit Model(std::shared_ptr<Implementation> implementation);
-  std::shared_ptr<Implementation> implementation_;
+  Held<"model", std::shared_ptr<Implementation>> implementation_;
 };
 
 // What one step did.
@@ -306,7 +308,7 @@ struct NG_API RecomputeReport {
 
 // Shares its Model, which may end before it or be moved. A new Trainer takes the model over with
 // fresh moments, counters and loss scale; an earlier one then throws UsageError when asked to
-// train.
+// train, and so does one that was moved from. Belongs to one thread at a time.
 class NG_API Trainer {
  public:
   // Compiles on the first step, when the batch size is known. Throws UsageError when mixed
@@ -314,7 +316,8 @@ class NG_API Trainer {
   // is no such metric.
   Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions options = {});
   ~Trainer();
-  Trainer(Trainer&&) noexcept;  // the model stays the same
+  Trainer(Trainer&&) noexcept;             // the model stays the same
+  Trainer& operator=(Trainer&&) noexcept;  // the same
   // Another one for a clone() of this one's model that was made since the last step: it goes on
   // with the same moments, counters, random numbers and kernels, bit for bit. Throws UsageError for
   // another network, for the same model, and while averages stand in the place of the weights.
@@ -390,7 +393,7 @@ class NG_API Trainer {
   friend struct TrainerAccess;  // internal
   struct Implementation;
   explicit Trainer(std::shared_ptr<Implementation> implementation);
-  std::shared_ptr<Implementation> implementation_;
+  Held<"trainer", std::shared_ptr<Implementation>> implementation_;
 };
 
 }  // namespace narrowgauge

@@ -35,6 +35,7 @@ Engine::Engine(std::shared_ptr<Implementation> implementation)
     : implementation_(std::move(implementation)) {}
 Engine::~Engine() = default;
 Engine::Engine(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&&) noexcept = default;
 
 Engine Engine::open(const std::string& path, CacheUse cache) {
   return Engine(std::shared_ptr<Implementation>(new Implementation{open_engine(path, {}, cache)}));
@@ -45,7 +46,7 @@ Engine Engine::open(std::span<const std::byte> bytes, const OnnxMemory& memory) 
       ModelAccess::from_onnx(memory.name, read_onnx(bytes, memory, Mapping::change_copy))}));
 }
 
-Engine Engine::clone() const { return Engine(implementation_); }
+Engine Engine::clone() const { return Engine(implementation_.pointer()); }
 
 std::vector<NamedTensor> Engine::run(std::span<const NamedTensor> inputs) const {
   return implementation_->model.run(inputs);

@@ -116,6 +116,7 @@ Model::Model(std::shared_ptr<Implementation> implementation)
 
 Model::~Model() = default;
 Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
 
 const std::string& Model::name() const { return implementation_->name; }
 Graph Model::graph(Mode mode) const { return implementation_->graph(mode); }

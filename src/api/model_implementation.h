@@ -23,10 +23,10 @@ struct ModelAccess {
   static Model::Implementation& of(Model& model) { return *model.implementation_; }
   static const Model::Implementation& of(const Model& model) { return *model.implementation_; }
   static std::shared_ptr<Model::Implementation> shared(const Model& model) {
-    return model.implementation_;
+    return model.implementation_.pointer();
   }
   // The same model once more, for a holder of its own.
-  static Model share(const Model& model) { return Model(model.implementation_); }
+  static Model share(const Model& model) { return Model(shared(model)); }
   // The model of a file that was read; `path` is its name in messages.
   static Model from_onnx(const std::string& path, onnx::Model read, const KnownInputs& known = {},
                          const OnnxTraining& training = {});

@@ -195,6 +195,7 @@ Step::Step(Model& model, Objective objective, Optimizer optimizer, StepOptions o
 
 Step::~Step() = default;
 Step::Step(Step&&) noexcept = default;
+Step& Step::operator=(Step&&) noexcept = default;
 
 Step Step::clone(Model& model) const {
   const Implementation& self = *implementation_;

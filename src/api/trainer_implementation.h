@@ -14,7 +14,9 @@ namespace narrowgauge {
 // For the parts of the library that share a Trainer.
 struct TrainerAccess {
   // The same one once more, for a holder of its own.
-  static Trainer share(const Trainer& trainer) { return Trainer(trainer.implementation_); }
+  static Trainer share(const Trainer& trainer) {
+    return Trainer(trainer.implementation_.pointer());
+  }
 };
 
 struct Trainer::Implementation {

@@ -55,9 +55,12 @@ struct CsvLog::Implementation {
   }
 };
 
-CsvLog::CsvLog(std::string path) : implementation_(new Implementation{std::move(path), {}, {}}) {}
+CsvLog::CsvLog(std::string path)
+    : implementation_(
+          std::unique_ptr<Implementation>(new Implementation{std::move(path), {}, {}})) {}
 CsvLog::~CsvLog() = default;
 CsvLog::CsvLog(CsvLog&&) noexcept = default;
+CsvLog& CsvLog::operator=(CsvLog&&) noexcept = default;
 
 void CsvLog::add(std::int64_t step, const std::vector<CsvValue>& values) {
   Implementation& self = *implementation_;
