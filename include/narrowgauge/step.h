@@ -49,7 +49,8 @@ class NG_API Step {
   Step& operator=(Step&&) noexcept;  // the same
   // Another one for a clone() of this one's model that was made since the last call: it goes on
   // with the same moments, counters, gradients, random numbers and kernels, bit for bit. Throws
-  // UsageError for the same model, and while averages stand in the place of the weights.
+  // UsageError for the same model, for one of another network, and while averages stand in the
+  // place of the weights.
   Step clone(Model& model) const;
 
   // Forward, gradients and update at once, as Trainer::step().

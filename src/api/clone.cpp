@@ -2,8 +2,18 @@
 #include "api/clone.h"
 
 #include "api/trainer_implementation.h"
+#include "precision/fingerprint.h"
 
 namespace narrowgauge {
+
+void require_clone(const std::string& who, const Model::Implementation& trained,
+                   const Model& given) {
+  const Model::Implementation& other = ModelAccess::of(given);
+  require(&other != &trained, who, ": a clone needs a model of its own, Model::clone() makes one");
+  require(fingerprint(other.graph(Mode::train)) == fingerprint(trained.graph(Mode::train)), who,
+          ": the network of model '", other.name, "' is not that of '", trained.name,
+          "', with which a clone goes on");
+}
 
 void copy_training_states(const Graph& graph, const StateStore& from, StateStore& to) {
   for (const State& state : graph.states())
@@ -29,16 +39,13 @@ Model Model::clone() const {
 
 Trainer Trainer::clone(Model& model) const {
   const Implementation& self = *implementation_;
-  require(ModelAccess::shared(model) != self.model, "trainer: a clone needs a model of its own, ",
-          "Model::clone() makes one");
+  require_clone("trainer", *self.model, model);
   const std::shared_lock reading(self.model->in_use);
   self.require_weights();
   TrainerOptions options = self.options;
   options.obeys_environment = false;  // what it said is settled
   Trainer copy(model, self.loss, self.optimizer, std::move(options));
   Implementation& other = *copy.implementation_;
-  require(other.plan.model == self.plan.model, "trainer: the network of model '", other.model->name,
-          "' is not that of '", self.model->name, "', of which a clone goes on");
   const std::lock_guard alone(other.model->in_use);
   other.kernels.set_records(self.kernels.records());
   for (const Program* program : {self.training.get(), self.update.get()})

@@ -199,8 +199,7 @@ Step& Step::operator=(Step&&) noexcept = default;
 
 Step Step::clone(Model& model) const {
   const Implementation& self = *implementation_;
-  require(ModelAccess::shared(model) != self.model, "step '", self.options.name,
-          "': a clone needs a model of its own, Model::clone() makes one");
+  require_clone(concat("step '", self.options.name, "'"), *self.model, model);
   const std::shared_lock reading(self.model->in_use);
   self.require_weights();
   Step copy(model, self.objective, self.optimizer, self.options);

@@ -118,9 +118,13 @@ TEST(clone, a_training_needs_another_model_of_the_same_network) {
   Model another("another", small_network(12, 5));
   EXPECT_TRUE(ends_by_usage_error([&] { trainer.clone(model); }, "needs a model of its own"));
   EXPECT_TRUE(ends_by_usage_error([&] { trainer.clone(another); }, "is not that of 'small'"));
+  Trainer still(another, softmax_cross_entropy(), sgd(0.1));
+  EXPECT_THROW(trainer.clone(another), UsageError);
+  EXPECT_NO_THROW(still.step(small_batch(0, 32, 12, 5)));  // was not taken over
   Model stepped("small", small_network());
   Step step(stepped, small_loss, sgd(0.1));
   EXPECT_TRUE(ends_by_usage_error([&] { step.clone(stepped); }, "needs a model of its own"));
+  EXPECT_TRUE(ends_by_usage_error([&] { step.clone(another); }, "is not that of 'small'"));
 }
 
 TEST(clone, an_engine_outlives_the_one_it_is_of_and_answers_alike) {
