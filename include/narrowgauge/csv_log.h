@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "narrowgauge/export.h"
+#include "narrowgauge/held.h"
 
 namespace narrowgauge {
 
@@ -23,12 +24,14 @@ struct NG_API CsvValue {
 // A file with a line of headings and a line for each row, the first column being "step". Rows are
 // written whole and at once. The first row decides where the table goes on: rows of its step and
 // later ones, as they are left by a training that goes on from an earlier checkpoint, are dropped,
-// and so are lines without a step, as a power failure may leave them.
+// and so are lines without a step, as a power failure may leave them. Belongs to one thread at a
+// time.
 class NG_API CsvLog {
  public:
   explicit CsvLog(std::string path);  // the file is made or read with the first row
   ~CsvLog();
-  CsvLog(CsvLog&&) noexcept;  // the other one must not be used again
+  CsvLog(CsvLog&&) noexcept;             // the other throws UsageError when it is used
+  CsvLog& operator=(CsvLog&&) noexcept;  // the same
 
   // Columns that are new stand at the end; those without a value stay empty. Throws DataError where
   // the file cannot be written, or is no such table.
@@ -39,7 +42,7 @@ class NG_API CsvLog {
 
  private:
   struct Implementation;
-  std::unique_ptr<Implementation> implementation_;
+  Held<"csv log", std::unique_ptr<Implementation>> implementation_;
 };
 
 }  // namespace narrowgauge

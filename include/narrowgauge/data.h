@@ -175,9 +175,9 @@ class NG_API BatchLoader {
   // source, or a start that is no position of this stream.
   BatchLoader(std::shared_ptr<DataSource> source, const BatchOptions& options,
               BatchPosition start = {});
-  ~BatchLoader();  // at any time; waits only for a read() under way
-  BatchLoader(const BatchLoader&) = delete;
-  BatchLoader& operator=(const BatchLoader&) = delete;
+  ~BatchLoader();                                  // at any time; waits only for a read() under way
+  BatchLoader(BatchLoader&&) noexcept;             // the other throws UsageError when it is used
+  BatchLoader& operator=(BatchLoader&&) noexcept;  // the same
 
   std::int64_t batches_per_epoch() const;  // with the last, smaller one where it is kept
   // The next batch, or nothing at the end of the stream. Rethrows what the source threw, at the
@@ -189,7 +189,7 @@ class NG_API BatchLoader {
 
  private:
   class Worker;
-  std::unique_ptr<Worker> worker_;
+  Held<"batch loader", std::unique_ptr<Worker>> worker_;
 };
 
 }  // namespace narrowgauge

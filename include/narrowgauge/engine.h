@@ -142,29 +142,40 @@ class NG_API Engine {
  public:
   // A file that save() wrote, or any other of ONNX. Throws as Model::from_onnx() does.
   static Engine open(const std::string& path, CacheUse cache = CacheUse::read);
+  // The same of a file in memory, which is copied: it need not stay. It has no cache. A name and
+  // tensors in other files as for Model::from_onnx().
+  static Engine open(std::span<const std::byte> bytes, const OnnxMemory& memory = {});
   ~Engine();
-  Engine(Engine&&) noexcept;  // the other must not be used any more
+  Engine(Engine&&) noexcept;             // the other throws UsageError when it is used
+  Engine& operator=(Engine&&) noexcept;  // the same
+  // Another one that answers as this does, and shares plans and weights with it. Each may outlive
+  // the other.
+  Engine clone() const;
 
   // Outputs by name, for inputs by name; see Model::run().
   std::vector<NamedTensor> run(std::span<const NamedTensor> inputs) const;
   // The first output, for inputs in their order; see Model::predict().
   Tensor predict(std::span<const Tensor> inputs) const;
   Tensor predict(const Tensor& input) const;  // of a network with one input
-  std::vector<ModelPort> inputs() const;      // in their order
-  std::vector<ModelPort> outputs() const;     // in their order
+  // Into memory that the caller has; see Model::predict().
+  void predict(std::span<const Tensor> inputs, std::span<Tensor> outputs) const;
+  void predict(const Tensor& input, Tensor& output) const;  // of a network with one of each
+  std::vector<ModelPort> inputs() const;                    // in their order
+  std::vector<ModelPort> outputs() const;                   // in their order
 
   // As a file of ONNX with QuantizeLinear, DequantizeLinear and Cast nodes, which other runtimes
   // read too. Throws DataError. Its cache is made anew for this machine by answering a batch of 1,
   // unless `cache` is another: none for networks that have more open sizes than the batch.
   void save(const std::string& path, CacheUse cache = CacheUse::make) const;
-  const ConversionReport& report() const;  // empty for an engine from a file
+  [[nodiscard]] std::vector<std::byte> save() const;  // the bytes of such a file; see to_onnx()
+  const ConversionReport& report() const;             // empty for an engine from a file
 
  private:
   friend NG_API Engine convert(const Model& model, const ConvertOptions& options);
   friend struct EngineAccess;  // internal
   struct Implementation;
-  explicit Engine(std::unique_ptr<Implementation> implementation);
-  std::unique_ptr<Implementation> implementation_;
+  explicit Engine(std::shared_ptr<Implementation> implementation);
+  Held<"engine", std::shared_ptr<Implementation>> implementation_;
 };
 
 // Throws UsageError for options that do not fit each other or the network, DataError for samples

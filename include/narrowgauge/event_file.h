@@ -17,18 +17,20 @@
 #include <string_view>
 
 #include "narrowgauge/export.h"
+#include "narrowgauge/held.h"
 #include "narrowgauge/tensor.h"
 
 namespace narrowgauge {
 
 // Adds a file events.out.tfevents.* to a folder; each call writes one whole record, so that whoever
 // reads while the training runs, or after it was killed, finds all up to there. All members throw
-// DataError naming the file where it cannot be written.
+// DataError naming the file where it cannot be written. Belongs to one thread at a time.
 class NG_API EventFile {
  public:
   explicit EventFile(const std::string& folder);  // makes the folder
   ~EventFile();
-  EventFile(EventFile&&) noexcept;  // the other one must not be used again
+  EventFile(EventFile&&) noexcept;             // the other throws UsageError when it is used
+  EventFile& operator=(EventFile&&) noexcept;  // the same
 
   // A number at a step; tags with one prefix before "/" stand together on the page.
   void scalar(std::string_view tag, std::int64_t step, double value);
@@ -43,7 +45,7 @@ class NG_API EventFile {
 
  private:
   struct Implementation;
-  std::unique_ptr<Implementation> implementation_;
+  Held<"event file", std::unique_ptr<Implementation>> implementation_;
 };
 
 }  // namespace narrowgauge

@@ -38,7 +38,8 @@ struct GradScalerState {
 };
 
 // As in PyTorch one overflow in any step lowers the scale that all share, without end; below
-// 2^-126, where f32 has no normal numbers, no step is applied here.
+// 2^-126, where f32 has no normal numbers, no step is applied here. A value: copies go on apart.
+// Belongs to one thread at a time.
 class NG_API GradScaler {
  public:
   // Throws UsageError for a growth of 1 or less, a backoff of 1 or more, or an interval below 1.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -158,10 +159,21 @@ struct NodeScope {
   std::optional<DType> autocast = {};  // see Node; of nodes added without one
 };
 
-// A graph that grows by add(). Nodes stand in an order in which they can run.
+// A graph that grows by add(). Nodes stand in an order in which they can run. A value: any number
+// of threads may read one at once, whoever adds to it has it alone.
 class NG_API Graph {
  public:
   explicit Graph(std::string name = "graph") : name_(std::move(name)) {}  // an empty graph
+  ~Graph() = default;                                                     // with all its nodes
+  Graph(const Graph&) = default;             // another with the same values
+  Graph& operator=(const Graph&) = default;  // the same
+  Graph(Graph&&) noexcept = default;         // the other is empty then
+  // The same; a graph that is moved onto itself stays as it is.
+  Graph& operator=(Graph&& other) noexcept {
+    if (this == &other) return *this;
+    std::destroy_at(this);
+    return *std::construct_at(this, std::move(other));
+  }
 
   // A value from outside; throws UsageError where the name is taken.
   Value input(std::string name, TensorType type);

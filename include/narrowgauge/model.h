@@ -2,6 +2,7 @@
 // A network with its weights: trained, evaluated, saved, loaded, asked for predictions.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -65,6 +66,15 @@ struct KnownInputs {
   std::map<std::string, Tensor> values{};  // of inputs that become constants
 };
 
+// How a model file is read that lies in memory.
+struct OnnxMemory {
+  std::string name = "model.onnx";  // stands for the path in messages and names the network
+  // The bytes of a file in which the model keeps tensors (external data), by its location in the
+  // model. They must stay until the call that reads the model returns. None: such tensors are a
+  // DataError.
+  std::function<std::span<const std::byte>(const std::string& location)> external{};
+};
+
 // What training makes of BatchNormalization that a model file has in its form for inference.
 enum class BatchNormForm : std::uint8_t {
   stored,   // normalizes by the means and variances of the file, in training too
@@ -86,7 +96,8 @@ struct OnnxTraining {
 // calls, and the plans of the last 32 input shapes. Changes of weights or precision (set_state(),
 // load(), set_precision(), a Trainer's step() and resume()) wait for running predictions, and later
 // predictions wait for them; so it is with the first prediction of each shape, which compiles. A
-// Trainer belongs to one thread at a time.
+// Trainer belongs to one thread at a time. A Model that was moved from throws UsageError when it is
+// used; assigned to, it is as good as any.
 class NG_API Model {
  public:
   // Builds the network and its initial weights, a function of the seed. `name` is for files and
@@ -97,6 +108,9 @@ class NG_API Model {
   // node and op for what is not supported, UsageError where `known` does not fit the inputs.
   static Model from_onnx(const std::string& path, const KnownInputs& known = {},
                          const OnnxTraining& training = {});
+  // The same of a file in memory, which is copied: it need not stay.
+  static Model from_onnx(std::span<const std::byte> bytes, const OnnxMemory& memory = {},
+                         const KnownInputs& known = {}, const OnnxTraining& training = {});
   // Writes what predict() computes as a file of ONNX: in f32, or with a Cast wherever
   // set_precision() changes a format. Inputs, outputs, parameters and nodes keep their names, and
   // open sizes stay open; `batch` fixes the first size of all inputs where it is open, and then no
@@ -104,8 +118,11 @@ class NG_API Model {
   // naming node and op for what ONNX cannot say, UnknownValueError where a shape depends on values
   // that only a run knows, DataError for what cannot be written.
   void to_onnx(const std::string& path, std::optional<std::int64_t> batch = {}) const;
+  // The bytes of such a file, with all weights inside; DataError from 2 GiB on.
+  [[nodiscard]] std::vector<std::byte> to_onnx(std::optional<std::int64_t> batch = {}) const;
   ~Model();
-  Model(Model&&) noexcept;  // the Trainer of the other goes on with this one
+  Model(Model&&) noexcept;             // the Trainer of the other goes on with this one
+  Model& operator=(Model&&) noexcept;  // the same; a Trainer of what this was goes on with that
 
   const std::string& name() const;  // as given
   Graph graph(Mode mode) const;     // f32, with the symbol N for the batch
@@ -113,6 +130,12 @@ class NG_API Model {
   // Output for a batch of inputs; the evaluation graph. Throws UsageError for another shape.
   Tensor predict(const Tensor& input);
   Tensor predict(std::span<const Tensor> inputs);  // for a network with several inputs
+  // Into memory that the caller has: a tensor for each of outputs(), in their order, of the type
+  // that it has for these inputs. Once a prediction of these shapes was made, the call takes no
+  // memory. Throws UsageError, and writes nothing, for other types and for memory that overlaps
+  // that of an input or another output.
+  void predict(std::span<const Tensor> inputs, std::span<Tensor> outputs);
+  void predict(const Tensor& input, Tensor& output);  // of a network with one of each
   // All outputs for inputs by name, in any order. Throws UsageError naming an input that is
   // missing, unknown, or of another type. Where shapes depend on values that only a run knows, the
   // model is planned anew for each shape of the inputs, or computed node by node; elements of
@@ -132,7 +155,14 @@ class NG_API Model {
   // records the formats in which the saved model predicted; the loading model predicts so too,
   // unless a Trainer or set_precision() decided.
   void save(const std::string& path) const;
+  [[nodiscard]] std::vector<std::byte> save() const;  // the bytes of such a file
   LoadReport load(const std::string& path, const LoadOptions& options = {});  // see save()
+  // The same of safetensors in memory, which are copied; `name` stands for the file in messages.
+  LoadReport load(std::span<const std::byte> bytes, const LoadOptions& options = {},
+                  const std::string& name = "model.safetensors");
+  // Another model of the same network, with copies of all weights and statistics, and of what steps
+  // and a Trainer keep beside them. What becomes of one of the two changes nothing in the other.
+  Model clone() const;
   std::vector<std::string> state_names() const;  // of parameters and statistics
   Tensor state(std::string_view name) const;     // a copy
   // Throws UsageError for an unknown name and for another type.
@@ -144,7 +174,7 @@ class NG_API Model {
  private:
   friend struct ModelAccess;  // internal
   explicit Model(std::shared_ptr<Implementation> implementation);
-  std::shared_ptr<Implementation> implementation_;
+  Held<"model", std::shared_ptr<Implementation>> implementation_;
 };
 
 // What one step did.
@@ -278,7 +308,7 @@ struct NG_API RecomputeReport {
 
 // Shares its Model, which may end before it or be moved. A new Trainer takes the model over with
 // fresh moments, counters and loss scale; an earlier one then throws UsageError when asked to
-// train.
+// train, and so does one that was moved from. Belongs to one thread at a time.
 class NG_API Trainer {
  public:
   // Compiles on the first step, when the batch size is known. Throws UsageError when mixed
@@ -286,7 +316,12 @@ class NG_API Trainer {
   // is no such metric.
   Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions options = {});
   ~Trainer();
-  Trainer(Trainer&&) noexcept;  // the model stays the same
+  Trainer(Trainer&&) noexcept;             // the model stays the same
+  Trainer& operator=(Trainer&&) noexcept;  // the same
+  // Another one for a clone() of this one's model that was made since the last step: it goes on
+  // with the same moments, counters, random numbers and kernels, bit for bit. Throws UsageError for
+  // another network, for the same model, and while averages stand in the place of the weights.
+  Trainer clone(Model& model) const;
 
   // One step on the tensors of a batch: the network's inputs, then the loss's. A step that throws
   // does not count.
@@ -358,7 +393,7 @@ class NG_API Trainer {
   friend struct TrainerAccess;  // internal
   struct Implementation;
   explicit Trainer(std::shared_ptr<Implementation> implementation);
-  std::shared_ptr<Implementation> implementation_;
+  Held<"trainer", std::shared_ptr<Implementation>> implementation_;
 };
 
 }  // namespace narrowgauge

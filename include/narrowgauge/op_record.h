@@ -102,7 +102,7 @@ class NG_API AttributeVisitor {
   virtual void operator()(std::string_view name, Region& value) = 0;      // a graph
 };
 
-// The attributes of one node: an immutable, shared op struct.
+// The attributes of one node: an immutable, shared op struct, read by any number of threads.
 class NG_API Attributes {
  public:
   Attributes() = default;
@@ -113,15 +113,18 @@ class NG_API Attributes {
     result.object_ = std::make_shared<T>(std::move(op));
     return result;
   }
-  // The op; T is what of() was given.
+  // The op; T is what of() was given. Throws UsageError where none was, or where it was moved from.
   template <class T>
   const T& as() const {
+    if (!object_) [[unlikely]]
+      refuse_empty();
     return *static_cast<const T*>(object_.get());
   }
   const void* get() const { return object_.get(); }  // the op, for the functions of OpRecord
   void* mutate() { return object_.get(); }           // only on a fresh clone
 
  private:
+  [[noreturn]] static void refuse_empty();
   std::shared_ptr<void> object_;
 };
 

@@ -38,13 +38,20 @@ struct NG_API StepOptions {
 };
 
 // Belongs to one thread at a time. Shares its Model, which may end before it or be moved. A Trainer
-// that is made for the model later takes it over: the Step then throws UsageError.
+// that is made for the model later takes it over: the Step then throws UsageError, as does one that
+// was moved from.
 class NG_API Step {
  public:
   // Throws as a Trainer does.
   Step(Model& model, Objective objective, Optimizer optimizer, StepOptions options = {});
   ~Step();
-  Step(Step&&) noexcept;  // the model stays the same
+  Step(Step&&) noexcept;             // the model stays the same
+  Step& operator=(Step&&) noexcept;  // the same
+  // Another one for a clone() of this one's model that was made since the last call: it goes on
+  // with the same moments, counters, gradients, random numbers and kernels, bit for bit. Throws
+  // UsageError for the same model, for one of another network, and while averages stand in the
+  // place of the weights.
+  Step clone(Model& model) const;
 
   // Forward, gradients and update at once, as Trainer::step().
   StepResult step(std::span<const Tensor> batch);
@@ -81,7 +88,7 @@ class NG_API Step {
   // As PyTorch's optimizers, by whatever the gradients are; `checked`: unless one is not finite.
   StepResult update_whatever_the_loss(bool checked);
   struct Implementation;
-  std::shared_ptr<Implementation> implementation_;
+  Held<"step", std::shared_ptr<Implementation>> implementation_;
 };
 
 }  // namespace narrowgauge

@@ -10,11 +10,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "narrowgauge/dtype.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/export.h"
+#include "narrowgauge/held.h"
 
 namespace narrowgauge {
 
@@ -100,13 +102,26 @@ NG_DTYPE_OF(bool, boolean)
 #undef NG_DTYPE_OF
 
 // A dense row-major array in host memory, 64-byte aligned. Copies share the memory; clone() copies
-// it.
+// it. Any number of threads may read one memory at once; whoever writes it has it alone. Of a
+// tensor that was moved from, all members but assignment and owns_memory() throw UsageError.
 class NG_API Tensor {
  public:
   static constexpr std::int64_t most_elements = std::int64_t{1} << 56;  // their bits fit 64 bits
   static constexpr std::size_t alignment = 64;                          // bytes
 
-  Tensor() = default;              // f32[0]
+  Tensor() = default;                          // f32[0]
+  ~Tensor() = default;                         // the last that shares the memory frees it
+  Tensor(const Tensor&) = default;             // shares the memory
+  Tensor& operator=(const Tensor&) = default;  // the same
+  Tensor(Tensor&& other) noexcept = default;   // the other was moved from then
+  // The same; a tensor that is moved onto itself stays as it is.
+  Tensor& operator=(Tensor&& other) noexcept {
+    if (this == &other) return *this;
+    dtype_ = other.dtype_;
+    dims_ = std::move(other.dims_);
+    data_ = std::move(other.data_);
+    return *this;
+  }
   Tensor(DType dtype, Dims dims);  // zero-filled; throws UsageError for a negative dimension
   static Tensor full(DType dtype, Dims dims, double value);  // every element rounded from `value`
   // Without dimensions.
@@ -127,9 +142,9 @@ class NG_API Tensor {
   static Tensor over(std::shared_ptr<std::byte[]> memory, DType dtype, Dims dims);
   bool owns_memory() const;  // not that of over()
 
-  DType dtype() const { return dtype_; }                            // of the elements
-  const Dims& dims() const { return dims_; }                        // the shape
-  std::int64_t size() const { return element_count(dims_); }        // elements
+  DType dtype() const { return here().dtype_; }                     // of the elements
+  const Dims& dims() const { return here().dims_; }                 // the shape
+  std::int64_t size() const { return element_count(dims()); }       // elements
   std::int64_t bytes() const { return bytes_for(size(), dtype_); }  // of the elements, packed
   TensorType type() const;                                          // dtype and shape
 
@@ -145,8 +160,8 @@ class NG_API Tensor {
     check(dtype_of<T>::value);
     return {reinterpret_cast<T*>(data()), static_cast<std::size_t>(size())};
   }
-  const std::byte* data() const { return data_.get(); }  // the first byte
-  std::byte* data() { return data_.get(); }              // the first byte
+  const std::byte* data() const { return here().data_.get(); }  // the first byte
+  std::byte* data() { return here().data_.get(); }              // the first byte
 
   // Any dtype, flat index; exact but for i64 and u64 beyond 2^53: values() has those exactly.
   double at(std::int64_t index) const;
@@ -159,6 +174,12 @@ class NG_API Tensor {
 
  private:
   static Tensor from_bytes(DType, Dims, const void* values, std::size_t count);
+  // A scalar without memory is what a move leaves; no other tensor looks so.
+  const Tensor& here() const {
+    if (!data_ && dims_.empty()) [[unlikely]]
+      refuse_moved_from("tensor");
+    return *this;
+  }
   void check(DType wanted) const;
   void check(std::int64_t index) const;
 

@@ -80,7 +80,7 @@ class NG_API TextSource : public DataSource {
  private:
   std::int64_t begin_of(std::int64_t window, std::int64_t epoch) const;
 
-  std::shared_ptr<const TokenList> tokens_;
+  Held<"text source", std::shared_ptr<const TokenList>> tokens_;
   std::int64_t context_;
   Windows windows_;
   std::uint64_t seed_;

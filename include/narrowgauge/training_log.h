@@ -26,14 +26,15 @@ struct NG_API TrainingLogOptions {
 // Steps are counted over the whole run, so that a resumed training goes on where its checkpoint
 // was. Rows and events hold loss (of the step), epoch_loss (mean over the epoch so far), gradient
 // norm, learning rate, loss scale, skipped steps and samples a second; at the end of an epoch also
-// the loss, accuracy and metrics of the test.
+// the loss, accuracy and metrics of the test. Belongs to one thread at a time.
 class NG_API TrainingLog {
  public:
   // Makes the file of events. Throws UsageError for every_steps below 1, DataError where the file
   // cannot be made.
   explicit TrainingLog(const TrainingLogOptions& options);
   ~TrainingLog();
-  TrainingLog(TrainingLog&&) noexcept;  // the other one must not be used again
+  TrainingLog(TrainingLog&&) noexcept;             // the other throws UsageError when it is used
+  TrainingLog& operator=(TrainingLog&&) noexcept;  // the same
 
   // With event files, histograms of weights and gradients at the end of each epoch. Shares both.
   void watch(const Model& model, Trainer& trainer);
@@ -44,7 +45,7 @@ class NG_API TrainingLog {
 
  private:
   struct Implementation;
-  std::unique_ptr<Implementation> implementation_;
+  Held<"training log", std::unique_ptr<Implementation>> implementation_;
 };
 
 }  // namespace narrowgauge

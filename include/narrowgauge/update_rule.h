@@ -57,7 +57,7 @@ concept ShapedUpdateOp = UpdateOp<T> && requires(const T op, const Shape& weight
   { op.moments_of(weight) } -> std::same_as<std::vector<std::string_view>>;
 };
 
-// Holds a rule of any type with its hyperparameters.
+// Holds a rule of any type with its hyperparameters: a value, which copies share until it is set().
 class NG_API UpdateRule {
  public:
   UpdateRule();  // plain gradient descent: SGD without momentum
@@ -95,7 +95,7 @@ class NG_API UpdateRule {
   };
   template <class T>
   struct Holder;
-  std::shared_ptr<const Rule> rule_;
+  Held<"update rule", std::shared_ptr<const Rule>> rule_;
 };
 
 // A rule of type T behind the interface that an UpdateRule asks.

@@ -143,11 +143,15 @@ std::string Trainer::Implementation::add_checkpoint(CheckpointFolder& folder,
 }
 
 std::string Trainer::save(const std::string& folder) const {
+  const Implementation& self = *implementation_;
   CheckpointFolder checkpoints(folder);
-  return implementation_->add_checkpoint(checkpoints, {}, false);
+  return self.add_checkpoint(checkpoints, {}, false);
 }
 
-void Trainer::resume(const std::string& folder) { resume(read_checkpoint(folder)); }
+void Trainer::resume(const std::string& folder) {
+  implementation_.pointer();  // an error of this Trainer goes ahead of those of files
+  resume(read_checkpoint(folder));
+}
 
 void Trainer::resume(const Checkpoint& checkpoint) {
   Implementation& self = *implementation_;

@@ -174,8 +174,8 @@ class Converter {
 
 Engine convert(const Model& model, const ConvertOptions& options) {
   Converted converted = Converter(model, options).run();
-  return Engine(std::make_unique<Engine::Implementation>(
-      Model(model.name(), network_of(std::move(converted.graph))), std::move(converted.report)));
+  return Engine(std::shared_ptr<Engine::Implementation>(new Engine::Implementation{
+      Model(model.name(), network_of(std::move(converted.graph))), std::move(converted.report)}));
 }
 
 void prepare_quantized_training(const Model& model, const ConvertOptions& options,

@@ -5,6 +5,8 @@
 
 #include "api/engine_cache.h"
 #include "api/engine_implementation.h"
+#include "api/model_implementation.h"
+#include "api/onnx_memory.h"
 
 namespace narrowgauge {
 
@@ -29,14 +31,22 @@ double ConversionReport::drop() const {
   return 100 * after.error;
 }
 
-Engine::Engine(std::unique_ptr<Implementation> implementation)
+Engine::Engine(std::shared_ptr<Implementation> implementation)
     : implementation_(std::move(implementation)) {}
 Engine::~Engine() = default;
 Engine::Engine(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&&) noexcept = default;
 
 Engine Engine::open(const std::string& path, CacheUse cache) {
-  return Engine(std::make_unique<Implementation>(open_engine(path, {}, cache)));
+  return Engine(std::shared_ptr<Implementation>(new Implementation{open_engine(path, {}, cache)}));
 }
+
+Engine Engine::open(std::span<const std::byte> bytes, const OnnxMemory& memory) {
+  return Engine(std::shared_ptr<Implementation>(new Implementation{
+      ModelAccess::from_onnx(memory.name, read_onnx(bytes, memory, Mapping::change_copy))}));
+}
+
+Engine Engine::clone() const { return Engine(implementation_.pointer()); }
 
 std::vector<NamedTensor> Engine::run(std::span<const NamedTensor> inputs) const {
   return implementation_->model.run(inputs);
@@ -48,6 +58,14 @@ Tensor Engine::predict(std::span<const Tensor> inputs) const {
 
 Tensor Engine::predict(const Tensor& input) const { return implementation_->model.predict(input); }
 
+void Engine::predict(std::span<const Tensor> inputs, std::span<Tensor> outputs) const {
+  implementation_->model.predict(inputs, outputs);
+}
+
+void Engine::predict(const Tensor& input, Tensor& output) const {
+  implementation_->model.predict(input, output);
+}
+
 std::vector<ModelPort> Engine::inputs() const { return implementation_->model.inputs(); }
 std::vector<ModelPort> Engine::outputs() const { return implementation_->model.outputs(); }
 
@@ -55,6 +73,8 @@ void Engine::save(const std::string& path, CacheUse cache) const {
   implementation_->model.to_onnx(path);
   if (cache == CacheUse::make) make_engine_cache(path);
 }
+
+std::vector<std::byte> Engine::save() const { return implementation_->model.to_onnx(); }
 
 const ConversionReport& Engine::report() const { return implementation_->report; }
 

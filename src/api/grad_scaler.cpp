@@ -48,16 +48,16 @@ double GradScaler::backward(Step& step, std::span<const Tensor> batch, double we
 
 void GradScaler::unscale(Step& step) {
   if (!enabled_) return;
-  require(!steps_.contains(step.implementation_),
+  require(!steps_.contains(step.implementation_.pointer()),
           "grad scaler: the gradients of this step were unscaled, or it was taken, since the last "
           "update()");
-  steps_[step.implementation_] = {Stage::unscaled, step.scale_gradients(1 / scale())};
+  steps_[step.implementation_.pointer()] = {Stage::unscaled, step.scale_gradients(1 / scale())};
 }
 
 bool GradScaler::step(Step& step) {
   if (!enabled_) return step.update_whatever_the_loss(false).applied();
-  if (!steps_.contains(step.implementation_)) unscale(step);
-  Progress& progress = steps_[step.implementation_];
+  if (!steps_.contains(step.implementation_.pointer())) unscale(step);
+  Progress& progress = steps_[step.implementation_.pointer()];
   require(progress.stage == Stage::unscaled,
           "grad scaler: this step was taken already since the last update()");
   progress.stage = Stage::stepped;

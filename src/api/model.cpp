@@ -72,24 +72,37 @@ Program& Model::Implementation::prediction_program() {
   return *prediction;
 }
 
-std::vector<Tensor> Model::Implementation::run(FunctionRef<Program*()> known,
-                                               FunctionRef<Program&()> made,
-                                               std::span<const Tensor> given) {
+void Model::Implementation::run(FunctionRef<Program*()> known, FunctionRef<Program&()> made,
+                                std::span<const Tensor> given, FunctionRef<void(Executor&)> use) {
   {
     const std::shared_lock reading(in_use);
     Program* const program = known();
     const Program::Lease executor = program ? program->compiled_executor_for(given) : nullptr;
-    if (executor && executor->is_fresh()) return executor->run(given);
+    if (executor && executor->is_fresh()) return use(*executor);
   }
   const std::lock_guard alone(in_use);
-  std::vector<Tensor> results = made().executor_for(given)->run(given);
+  use(*made().executor_for(given));
   if (cache) cache->save();
+}
+
+std::vector<Tensor> Model::Implementation::run(FunctionRef<Program*()> known,
+                                               FunctionRef<Program&()> made,
+                                               std::span<const Tensor> given) {
+  std::vector<Tensor> results;
+  run(known, made, given, [&](Executor& executor) { results = executor.run(given); });
   return results;
 }
 
+void Model::Implementation::predict(std::span<const Tensor> given,
+                                    FunctionRef<void(Executor&)> use) {
+  run([&] { return prediction.get(); }, [&]() -> Program& { return prediction_program(); }, given,
+      use);
+}
+
 std::vector<Tensor> Model::Implementation::predict(std::span<const Tensor> given) {
-  return run([&] { return prediction.get(); }, [&]() -> Program& { return prediction_program(); },
-             given);
+  std::vector<Tensor> results;
+  predict(given, [&](Executor& executor) { results = executor.run(given); });
+  return results;
 }
 
 Model::Model(std::string name, BuildNetwork build, std::uint64_t seed)
@@ -108,6 +121,7 @@ Model::Model(std::shared_ptr<Implementation> implementation)
 
 Model::~Model() = default;
 Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
 
 const std::string& Model::name() const { return implementation_->name; }
 Graph Model::graph(Mode mode) const { return implementation_->graph(mode); }
@@ -116,6 +130,14 @@ Tensor Model::predict(const Tensor& input) { return predict(std::span(&input, 1)
 
 Tensor Model::predict(std::span<const Tensor> inputs) {
   return implementation_->predict(inputs).at(0);
+}
+
+void Model::predict(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  implementation_->predict(inputs, [&](Executor& executor) { executor.run(inputs, outputs); });
+}
+
+void Model::predict(const Tensor& input, Tensor& output) {
+  predict(std::span(&input, 1), std::span(&output, 1));
 }
 
 void Model::set_precision(PrecisionRequest wanted) {

@@ -23,10 +23,10 @@ struct ModelAccess {
   static Model::Implementation& of(Model& model) { return *model.implementation_; }
   static const Model::Implementation& of(const Model& model) { return *model.implementation_; }
   static std::shared_ptr<Model::Implementation> shared(const Model& model) {
-    return model.implementation_;
+    return model.implementation_.pointer();
   }
   // The same model once more, for a holder of its own.
-  static Model share(const Model& model) { return Model(model.implementation_); }
+  static Model share(const Model& model) { return Model(shared(model)); }
   // The model of a file that was read; `path` is its name in messages.
   static Model from_onnx(const std::string& path, onnx::Model read, const KnownInputs& known = {},
                          const OnnxTraining& training = {});
@@ -67,10 +67,14 @@ struct Model::Implementation {
   // is compiled, else alone, after `made` made it.
   std::vector<Tensor> run(FunctionRef<Program*()> known, FunctionRef<Program&()> made,
                           std::span<const Tensor> given);
+  // The same, where `use` runs the executor.
+  void run(FunctionRef<Program*()> known, FunctionRef<Program&()> made,
+           std::span<const Tensor> given, FunctionRef<void(Executor&)> use);
   // What answers inputs by name, called with the model to itself.
   OpenShapes::Answering answering(std::span<const NamedTensor> given);
   // All outputs, for inputs in the order of the evaluation graph.
   std::vector<Tensor> predict(std::span<const Tensor> given);
+  void predict(std::span<const Tensor> given, FunctionRef<void(Executor&)> use);
   std::vector<std::string> state_names() const;
   std::string sha256() const;
 };

@@ -32,21 +32,33 @@ onnx::WriteOptions write_options_for(const onnx::Model& model) {
   return options;
 }
 
+// Called with the model in use, as the tensors of the result share memory with it.
+onnx::Model exported(const Model::Implementation& self, std::optional<std::int64_t> batch) {
+  Graph graph = self.graph(Mode::evaluate);
+  const bool in_f64 = self.is_in_f64();  // the file is in f32 then
+  if (!in_f64) graph = self.with_masters(graph);
+  if (batch) graph = with_batch(graph, *batch);
+  std::map<std::string, Tensor> states;
+  for (const State& state : graph.states()) {
+    const Tensor value = self.store.declared(state.name);
+    states[state.name] = in_f64 ? value.cast(state.type.dtype) : value;
+  }
+  return onnx::export_graph(graph, states);
+}
+
 }  // namespace
 
 void Model::to_onnx(const std::string& path, std::optional<std::int64_t> batch) const {
   const std::shared_lock reading(implementation_->in_use);
-  Graph graph = implementation_->graph(Mode::evaluate);
-  const bool in_f64 = implementation_->is_in_f64();  // the file is in f32 then
-  if (!in_f64) graph = implementation_->with_masters(graph);
-  if (batch) graph = with_batch(graph, *batch);
-  std::map<std::string, Tensor> states;
-  for (const State& state : graph.states()) {
-    const Tensor value = implementation_->store.declared(state.name);
-    states[state.name] = in_f64 ? value.cast(state.type.dtype) : value;
-  }
-  const onnx::Model model = onnx::export_graph(graph, states);
+  const onnx::Model model = exported(*implementation_, batch);
   onnx::write_model(path, model, write_options_for(model));
+}
+
+std::vector<std::byte> Model::to_onnx(std::optional<std::int64_t> batch) const {
+  const std::shared_lock reading(implementation_->in_use);
+  const std::string file = onnx::serialized_alone(exported(*implementation_, batch));
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(file));
+  return {bytes.begin(), bytes.end()};
 }
 
 }  // namespace narrowgauge

@@ -23,6 +23,11 @@ class OpenShapes {
   OpenShapes(std::shared_ptr<const onnx::Model> model, StateStore& store, std::uint64_t seed)
       : model_(std::move(model)), store_(store), seed_(seed) {}
 
+  // What answers as this does, over another store.
+  std::unique_ptr<OpenShapes> over(StateStore& store) const {
+    return std::make_unique<OpenShapes>(model_, store, seed_);
+  }
+
   // An executor for inputs of these shapes, with the inputs and the names of the outputs in the
   // order of its plan; none where the model is computed node by node.
   struct Answering {

@@ -13,7 +13,8 @@ namespace narrowgauge {
 
 struct Program::Compiled {
   Binding binding;
-  int threads = 0;  // that its plan works with: no more may run than the caller has
+  std::vector<Dims> inputs{};  // what the binding makes of their shapes
+  int threads = 0;             // that its plan works with: no more may run than the caller has
   std::shared_ptr<const Plan> plan;
   std::vector<std::unique_ptr<Executor>> idle;  // the latest last
 };
@@ -64,15 +65,30 @@ Binding Program::binding_for(const TensorTypes& inputs) const {
   return binding;
 }
 
-std::shared_ptr<Program::Compiled> Program::find(const Binding& binding) {
+std::shared_ptr<Program::Compiled> Program::find_where(
+    FunctionRef<bool(const Compiled&)> is_wanted) {
   const int threads = thread_count();
   const std::lock_guard lock(mutex_);
   const auto known = std::find_if(plans_.begin(), plans_.end(), [&](const auto& each) {
-    return each->threads == threads && each->binding == binding;
+    return each->threads == threads && is_wanted(*each);
   });
   if (known == plans_.end()) return nullptr;
   plans_.splice(plans_.begin(), plans_, known);
   return *known;
+}
+
+std::shared_ptr<Program::Compiled> Program::find(const Binding& binding) {
+  return find_where([&](const Compiled& each) { return each.binding == binding; });
+}
+
+// Of every prediction: takes no memory.
+std::shared_ptr<Program::Compiled> Program::find(std::span<const Tensor> inputs) {
+  if (inputs.size() != graph_.inputs().size()) return nullptr;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].dtype() != graph_.type(graph_.inputs()[i]).dtype) return nullptr;
+  return find_where([&](const Compiled& each) {
+    return std::ranges::equal(inputs, each.inputs, {}, &Tensor::dims);
+  });
 }
 
 Program::Lease Program::lend(std::shared_ptr<Compiled> compiled) {
@@ -106,7 +122,7 @@ void Program::GiveBack::operator()(Executor* executor) const {
 }
 
 Program::Lease Program::compiled_executor_for(std::span<const Tensor> inputs) {
-  auto compiled = find(binding_for(types_of(inputs)));
+  auto compiled = find(inputs);
   return compiled ? lend(std::move(compiled)) : Lease();
 }
 
@@ -170,6 +186,8 @@ Plan Program::compile_for(const Binding& binding, std::int64_t unread) const {
 std::shared_ptr<Program::Compiled> Program::add(const Binding& binding, std::int64_t unread) {
   auto compiled = std::make_shared<Compiled>();
   compiled->binding = binding;
+  for (const Value input : graph_.inputs())
+    compiled->inputs.push_back(known_dims(narrowgauge::bind(graph_.type(input).shape, binding)));
   compiled->threads = thread_count();
   compiled->plan = std::make_shared<const Plan>(compile_for(binding, unread));
   const std::lock_guard lock(mutex_);
@@ -184,9 +202,8 @@ void Program::prepare(const TensorTypes& inputs, std::int64_t unread) {
 }
 
 Program::Lease Program::executor_for(std::span<const Tensor> inputs) {
-  const Binding binding = binding_for(types_of(inputs));
-  auto compiled = find(binding);
-  return lend(compiled ? std::move(compiled) : add(binding, 0));
+  auto compiled = find(inputs);
+  return lend(compiled ? std::move(compiled) : add(binding_for(types_of(inputs)), 0));
 }
 
 std::set<std::string> Program::states() {

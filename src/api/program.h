@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/memory_check.h"
+#include "base/parallel.h"
 #include "compile/compile.h"
 #include "narrowgauge/model.h"
 #include "runtime/executor.h"
@@ -59,7 +60,9 @@ class Program {
   // helps.
   Plan compile_to_fit(CompileOptions& options, Batches batches) const;
   std::shared_ptr<Compiled> add(const Binding& binding, std::int64_t unread);
+  std::shared_ptr<Compiled> find(std::span<const Tensor> inputs);
   std::shared_ptr<Compiled> find(const Binding& binding);
+  std::shared_ptr<Compiled> find_where(FunctionRef<bool(const Compiled&)> is_wanted);
   Lease lend(std::shared_ptr<Compiled> compiled);
   void keep(const std::shared_ptr<Compiled>& compiled, std::unique_ptr<Executor> executor);
 

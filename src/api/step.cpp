@@ -8,6 +8,7 @@
 #include <shared_mutex>
 
 #include "api/averages.h"
+#include "api/clone.h"
 #include "api/kernel_cache.h"
 #include "api/model_implementation.h"
 #include "api/step_outputs.h"
@@ -47,7 +48,10 @@ struct Step::Implementation {
   void require_weights() const;  // throws UsageError while their averages stand in their place
   void require_format() const;   // throws UsageError where the model's weights have another
   std::unique_ptr<Program> program(const Graph& f32_graph);
-  std::vector<Tensor> run(Program& program, std::span<const Tensor> inputs);
+  // Gives `use` the outputs, which last until the next run of the program.
+  void run(Program& program, std::span<const Tensor> inputs,
+           FunctionRef<void(std::span<const Tensor> results)> use);
+  int threads() const { return options.threads > 0 ? options.threads : thread_count(); }
   Optimizer optimizer_now() const;
   std::vector<std::string> trained() const;  // parameters that are not frozen
   bool is_in_f64() const { return optimizer.precision.in_f64; }
@@ -132,7 +136,7 @@ void Step::Implementation::unscale() {
   const double scale = model->store.at(state_name("gradient_scale")).at(0);
   if (scale == 1) return;
   const Tensor factor = Tensor::scalar(dtype(), 1 / scale);
-  run(*unscaling, std::span(&factor, 1));
+  run(*unscaling, std::span(&factor, 1), [](std::span<const Tensor>) {});
 }
 
 void Step::Implementation::set_flag(std::string_view name, bool value) {
@@ -193,6 +197,27 @@ Step::Step(Model& model, Objective objective, Optimizer optimizer, StepOptions o
 
 Step::~Step() = default;
 Step::Step(Step&&) noexcept = default;
+Step& Step::operator=(Step&&) noexcept = default;
+
+Step Step::clone(Model& model) const {
+  const Implementation& self = *implementation_;
+  require_clone(concat("step '", self.options.name, "'"), *self.model, model);
+  const std::shared_lock reading(self.model->in_use);
+  self.require_weights();
+  Step copy(model, self.objective, self.optimizer, self.options);
+  Implementation& other = *copy.implementation_;
+  const std::lock_guard alone(other.model->in_use);
+  other.kernels.set_records(self.kernels.records());
+  other.frozen = self.frozen;
+  other.compile();
+  for (const Program* program : {self.whole.get(), self.gradients.get(), self.update.get()})
+    copy_training_states(program->graph(), self.model->store, other.model->store);
+  other.steps = self.steps;
+  other.loss = self.loss;
+  other.pending = self.pending;
+  other.unscaled = self.unscaled;
+  return copy;
+}
 
 void Step::Implementation::require_latest() const {
   require(trainers == model->trainers, "step '", options.name, "': a Trainer has taken the model '",
@@ -211,20 +236,23 @@ void Step::Implementation::require_format() const {
           ", the weights of '", model->name, "' are ", is_in_f64() ? DType::f32 : DType::f64);
 }
 
-std::vector<Tensor> Step::Implementation::run(Program& chosen, std::span<const Tensor> inputs) {
-  const ThreadScope threads(options.threads > 0 ? options.threads : thread_count());
+void Step::Implementation::run(Program& chosen, std::span<const Tensor> inputs,
+                               FunctionRef<void(std::span<const Tensor> results)> use) {
+  const ThreadScope scope(threads());
   const Program::Lease executor = chosen.executor_for(inputs);
-  return executor->run(inputs, steps);
+  use(executor->run_inside(inputs, steps));
 }
 
 StepResult Step::step(std::span<const Tensor> batch) {
   Implementation& self = *implementation_;
   const std::lock_guard alone(self.model->in_use);
   self.require_weights();
-  const std::vector<Tensor> results = self.run(*self.whole, batch);
+  StepResult result;
+  self.run(*self.whole, batch, [&](std::span<const Tensor> results) {
+    result = step_result_of(self.whole->graph(), results);
+    result.loss = output_of(self.whole->graph(), results, "loss");
+  });
   ++self.steps;
-  StepResult result = step_result_of(self.whole->graph(), results);
-  result.loss = output_of(self.whole->graph(), results, "loss");
   return result;
 }
 
@@ -232,7 +260,8 @@ std::vector<NamedTensor> Step::forward(std::span<const Tensor> batch) {
   Implementation& self = *implementation_;
   const std::lock_guard alone(self.model->in_use);
   self.require_latest();
-  std::vector<Tensor> results = self.run(*self.forward, batch);
+  const ThreadScope threads(self.threads());
+  std::vector<Tensor> results = self.forward->executor_for(batch)->run(batch, self.steps);
   std::vector<NamedTensor> named;
   for (std::size_t i = 0; i < results.size(); ++i)
     named.push_back({self.forward->graph().outputs()[i].name, std::move(results[i])});
@@ -247,9 +276,11 @@ double Step::backward(std::span<const Tensor> batch, double weight) {
           "': its gradients are unscaled already, update() comes first");
   std::vector<Tensor> inputs(batch.begin(), batch.end());
   inputs.push_back(Tensor::scalar(self.dtype(), weight));
-  const std::vector<Tensor> results = self.run(*self.gradients, inputs);
+  double loss = 0;
+  self.run(*self.gradients, inputs, [&](std::span<const Tensor> results) {
+    loss = output_of(self.gradients->graph(), results, "loss");
+  });
   ++self.steps;
-  const double loss = output_of(self.gradients->graph(), results, "loss");
   self.loss += weight * loss;
   self.pending = true;
   return loss;
@@ -288,7 +319,10 @@ StepResult Step::update() {
   const std::lock_guard alone(self.model->in_use);
   self.require_weights();
   require(self.pending, "step '", self.options.name, "': update() without a backward() before it");
-  StepResult result = step_result_of(self.update->graph(), self.run(*self.update, {}));
+  StepResult result;
+  self.run(*self.update, {}, [&](std::span<const Tensor> results) {
+    result = step_result_of(self.update->graph(), results);
+  });
   result.loss = self.loss;
   self.loss = 0;
   self.pending = self.unscaled = false;

@@ -62,6 +62,7 @@ Trainer::Trainer(std::shared_ptr<Implementation> implementation)
     : implementation_(std::move(implementation)) {}
 Trainer::~Trainer() = default;
 Trainer::Trainer(Trainer&&) noexcept = default;
+Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 
 void Trainer::Implementation::require_latest() const {
   require(number == model->trainers, "model '", model->name,

@@ -14,7 +14,9 @@ namespace narrowgauge {
 // For the parts of the library that share a Trainer.
 struct TrainerAccess {
   // The same one once more, for a holder of its own.
-  static Trainer share(const Trainer& trainer) { return Trainer(trainer.implementation_); }
+  static Trainer share(const Trainer& trainer) {
+    return Trainer(trainer.implementation_.pointer());
+  }
 };
 
 struct Trainer::Implementation {
@@ -72,8 +74,9 @@ struct Trainer::Implementation {
   // Adds up the gradients of the parts of a batch, and returns its loss.
   double accumulate(std::span<const Tensor> batch);
   void drop_gradients();  // of parts whose step threw
-  std::vector<Tensor> compute(Program& program, std::span<const Tensor> inputs,
-                              std::uint64_t number_of_run);
+  // Gives `use` the outputs, which last until the next run of the program.
+  void compute(Program& program, std::span<const Tensor> inputs, std::uint64_t number_of_run,
+               FunctionRef<void(std::span<const Tensor> results)> use);
   // What a checkpoint keeps beside the model's file.
   std::vector<NamedTensor> kept_states() const;
 

@@ -23,14 +23,14 @@ Tensor part_of(const Tensor& tensor, std::int64_t part, std::int64_t parts) {
 
 }  // namespace
 
-std::vector<Tensor> Trainer::Implementation::compute(Program& program,
-                                                     std::span<const Tensor> inputs,
-                                                     std::uint64_t number_of_run) {
+void Trainer::Implementation::compute(Program& program, std::span<const Tensor> inputs,
+                                      std::uint64_t number_of_run,
+                                      FunctionRef<void(std::span<const Tensor> results)> use) {
   const Program::Lease executor = program.executor_for(inputs);
   executor->enable_profile(profile, keeps_runs);
   const bool checks = &program == &checking();
   executor->watch(keeps_gradients && checks ? gradient_check_name : "");
-  return executor->run(inputs, number_of_run);
+  use(executor->run_inside(inputs, number_of_run));
 }
 
 std::int64_t Trainer::Implementation::parts_of(std::span<const Tensor> batch) const {
@@ -64,8 +64,9 @@ double Trainer::Implementation::accumulate(std::span<const Tensor> batch) {
   double sum = 0;
   for (std::int64_t part = 0; part < parts; ++part) {
     const std::vector<Tensor> inputs = inputs_for(batch, part);
-    sum +=
-        output_of(training->graph(), compute(*training, inputs, run_number(steps, part)), "loss");
+    compute(*training, inputs, run_number(steps, part), [&](std::span<const Tensor> results) {
+      sum += output_of(training->graph(), results, "loss");
+    });
   }
   return sum / static_cast<double>(parts);
 }
@@ -115,13 +116,16 @@ StepResult Trainer::step(std::span<const Tensor> batch) {
   const ThreadScope threads(self.options.threads > 0 ? self.options.threads : thread_count());
   StepResult result;
   if (!self.update) {
-    const std::vector<Tensor> results = self.compute(*self.training, batch, self.steps);
-    result = step_result_of(self.training->graph(), results);
-    result.loss = output_of(self.training->graph(), results, "loss");
+    self.compute(*self.training, batch, self.steps, [&](std::span<const Tensor> results) {
+      result = step_result_of(self.training->graph(), results);
+      result.loss = output_of(self.training->graph(), results, "loss");
+    });
   } else {
     try {
       const double loss = self.accumulate(batch);
-      result = step_result_of(self.update->graph(), self.compute(*self.update, {}, self.steps));
+      self.compute(*self.update, {}, self.steps, [&](std::span<const Tensor> results) {
+        result = step_result_of(self.update->graph(), results);
+      });
       result.loss = loss;
     } catch (...) {
       self.drop_gradients();

@@ -64,7 +64,7 @@ struct TrainingLog::Implementation {
 };
 
 TrainingLog::TrainingLog(const TrainingLogOptions& options)
-    : implementation_(new Implementation{}) {
+    : implementation_(std::make_unique<Implementation>()) {
   require(options.every_steps >= 1, "training log: expected every_steps from 1 on, got ",
           options.every_steps);
   if (!options.csv.empty()) implementation_->csv.emplace(options.csv);
@@ -74,6 +74,7 @@ TrainingLog::TrainingLog(const TrainingLogOptions& options)
 
 TrainingLog::~TrainingLog() = default;
 TrainingLog::TrainingLog(TrainingLog&&) noexcept = default;
+TrainingLog& TrainingLog::operator=(TrainingLog&&) noexcept = default;
 
 void TrainingLog::watch(const Model& model, Trainer& trainer) {
   implementation_->model.emplace(ModelAccess::share(model));

@@ -182,6 +182,18 @@ void Model::save(const std::string& path) const {
   write_safetensors(path, weights_of(*implementation_));
 }
 
+std::vector<std::byte> Model::save() const {
+  const std::shared_lock reading(implementation_->in_use);
+  return safetensors_bytes(weights_of(*implementation_));
+}
+
+LoadReport Model::load(std::span<const std::byte> bytes, const LoadOptions& options,
+                       const std::string& name) {
+  const TensorFile file = read_safetensors(bytes, name);
+  const std::lock_guard alone(implementation_->in_use);
+  return take_weights(*implementation_, file, name, options);
+}
+
 LoadReport Model::load(const std::string& path, const LoadOptions& options) {
   std::error_code ignored;
   const bool run = std::filesystem::is_directory(path, ignored);

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/printable.h"
+#include "narrowgauge/held.h"
 
 namespace narrowgauge {
 
@@ -11,6 +12,11 @@ void append_text(std::string& out, double value) {
   char buffer[32];
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, printable(value)).ptr;
   out.append(buffer, end);
+}
+
+void refuse_moved_from(const char* what) {
+  throw UsageError(concat(what, ": was moved from, and what it held is with the ", what,
+                          " that it was moved to"));
 }
 
 }  // namespace narrowgauge

@@ -158,13 +158,22 @@ class BatchLoader::Worker {
   std::vector<std::thread> threads_;  // last: they use everything above
 };
 
-BatchLoader::BatchLoader(std::shared_ptr<DataSource> source, const BatchOptions& options,
-                         BatchPosition start) {
+namespace {
+
+std::shared_ptr<DataSource> source_given(std::shared_ptr<DataSource> source) {
   require(source != nullptr, "batches: expected a source, got none");
-  worker_ = std::make_unique<Worker>(std::move(source), options, start);
+  return source;
 }
 
+}  // namespace
+
+BatchLoader::BatchLoader(std::shared_ptr<DataSource> source, const BatchOptions& options,
+                         BatchPosition start)
+    : worker_(std::make_unique<Worker>(source_given(std::move(source)), options, start)) {}
+
 BatchLoader::~BatchLoader() = default;
+BatchLoader::BatchLoader(BatchLoader&&) noexcept = default;
+BatchLoader& BatchLoader::operator=(BatchLoader&&) noexcept = default;
 
 std::int64_t BatchLoader::batches_per_epoch() const { return worker_->batches_per_epoch(); }
 std::optional<Batch> BatchLoader::next() { return worker_->next(); }

@@ -57,9 +57,12 @@ struct CsvLog::Implementation {
   }
 };
 
-CsvLog::CsvLog(std::string path) : implementation_(new Implementation{std::move(path), {}, {}}) {}
+CsvLog::CsvLog(std::string path)
+    : implementation_(
+          std::unique_ptr<Implementation>(new Implementation{std::move(path), {}, {}})) {}
 CsvLog::~CsvLog() = default;
 CsvLog::CsvLog(CsvLog&&) noexcept = default;
+CsvLog& CsvLog::operator=(CsvLog&&) noexcept = default;
 
 void CsvLog::move_to(const std::string& path) {
   Implementation& self = *implementation_;

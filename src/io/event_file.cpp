@@ -178,12 +178,14 @@ struct EventFile::Implementation {
 };
 
 EventFile::EventFile(const std::string& folder)
-    : implementation_(new Implementation{AppendFile(new_path(folder))}) {
+    : implementation_(
+          std::unique_ptr<Implementation>(new Implementation{AppendFile(new_path(folder))})) {
   implementation_->write(0, file_version, "brain.Event:2");
 }
 
 EventFile::~EventFile() = default;
 EventFile::EventFile(EventFile&&) noexcept = default;
+EventFile& EventFile::operator=(EventFile&&) noexcept = default;
 
 const std::string& EventFile::path() const { return implementation_->file.path(); }
 

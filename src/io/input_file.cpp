@@ -109,7 +109,30 @@ class GzipFile : public InputFile {
   bool ended_ = false;
 };
 
+class Memory : public InputFile {
+ public:
+  Memory(std::span<const std::byte> bytes, const std::string& name)
+      : InputFile(name), bytes_(bytes) {}
+
+  std::size_t read(std::span<std::byte> to) override {
+    const std::size_t count = std::min(to.size(), bytes_.size() - at_);
+    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(at_), count, to.begin());
+    at_ += count;
+    return count;
+  }
+  std::int64_t largest_size() const override { return std::ssize(bytes_); }
+  bool is_packed() const override { return false; }
+
+ private:
+  std::span<const std::byte> bytes_;
+  std::size_t at_ = 0;
+};
+
 }  // namespace
+
+std::unique_ptr<InputFile> open_memory(std::span<const std::byte> bytes, const std::string& name) {
+  return std::make_unique<Memory>(bytes, name);
+}
 
 std::unique_ptr<InputFile> open_file(const std::string& path) {
   return std::make_unique<PlainFile>(path);

@@ -35,4 +35,7 @@ std::unique_ptr<InputFile> open_file(const std::string& path);
 // Opens a regular file and unpacks it if its first bytes say gzip, whatever its name.
 std::unique_ptr<InputFile> open_maybe_gzip(const std::string& path);
 
+// Bytes that somebody else keeps for as long as they are read, under a name for messages.
+std::unique_ptr<InputFile> open_memory(std::span<const std::byte> bytes, const std::string& name);
+
 }  // namespace narrowgauge

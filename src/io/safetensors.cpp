@@ -102,7 +102,15 @@ TensorFile read_safetensors(InputFile& file) {
 
 TensorFile read_safetensors(const std::string& path) { return read_safetensors(*open_file(path)); }
 
-void write_safetensors(AtomicFile& file, const TensorFile& content) {
+TensorFile read_safetensors(std::span<const std::byte> bytes, const std::string& name) {
+  return read_safetensors(*open_memory(bytes, name));
+}
+
+namespace {
+
+// Gives the parts of the file to `write`, one after another, after `announce` was told how many
+// bytes they are.
+void write_parts(const TensorFile& content, const auto& announce, const auto& write) {
   const std::vector<const NamedTensor*> order = in_file_order(content.tensors);
   SafetensorsHeader header{.entries = {}, .metadata = content.metadata};
   std::int64_t end = 0;
@@ -116,18 +124,36 @@ void write_safetensors(AtomicFile& file, const TensorFile& content) {
   require(static_cast<std::int64_t>(json.size()) <= largest_safetensors_header,
           "safetensors: the header would be ", json.size(), " bytes, more than ",
           largest_safetensors_header);
-  file.announce(static_cast<std::uint64_t>(length_bytes + end) + json.size());
+  announce(static_cast<std::uint64_t>(length_bytes + end) + json.size());
   const auto length =
       std::bit_cast<std::array<std::byte, length_bytes>>(std::uint64_t{json.size()});
-  file.write(length);
-  file.write(json);
-  for (const NamedTensor* tensor : order) file.write(bytes_of(tensor->tensor));
+  write(std::as_bytes(std::span(length)));
+  write(std::as_bytes(std::span(json)));
+  for (const NamedTensor* tensor : order) write(bytes_of(tensor->tensor));
+}
+
+}  // namespace
+
+void write_safetensors(AtomicFile& file, const TensorFile& content) {
+  write_parts(
+      content, [&](std::uint64_t bytes) { file.announce(bytes); },
+      [&](std::span<const std::byte> part) { file.write(part); });
   file.commit();
 }
 
 void write_safetensors(const std::string& path, const TensorFile& content) {
   AtomicFile file(path);
   write_safetensors(file, content);
+}
+
+std::vector<std::byte> safetensors_bytes(const TensorFile& content) {
+  std::vector<std::byte> bytes;
+  write_parts(
+      content, [&](std::uint64_t count) { bytes.reserve(static_cast<std::size_t>(count)); },
+      [&](std::span<const std::byte> part) {
+        bytes.insert(bytes.end(), part.begin(), part.end());
+      });
+  return bytes;
 }
 
 }  // namespace narrowgauge

@@ -57,6 +57,10 @@ Port parse_port(std::string_view text) {
 
 }  // namespace
 
+void Attributes::refuse_empty() {
+  throw UsageError("attributes: hold no op, as none was given or they were moved from");
+}
+
 const Port& OpRecord::input_port(int index) const { return port_at(inputs, index, *this); }
 const Port& OpRecord::output_port(int index) const { return port_at(outputs, index, *this); }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "base/memory.h"
@@ -25,12 +26,31 @@ struct Executor::Bound {
   double milliseconds = 0;
 };
 
+namespace {
+
+// From the type of a part.
+Dims batch_dims(const TensorType& type, std::int64_t parts) {
+  Dims dims = known_dims(type.shape);
+  if (parts > 1) dims.at(0) *= parts;
+  return dims;
+}
+
+bool overlap(const Tensor& a, const Tensor& b) {
+  const std::less<const std::byte*> before;
+  return before(a.data(), b.data() + b.bytes()) && before(b.data(), a.data() + a.bytes());
+}
+
+}  // namespace
+
 Executor::Executor(Plan plan, StateStore& store, std::uint64_t seed)
     : Executor(std::make_shared<const Plan>(std::move(plan)), store, seed) {}
 
 Executor::Executor(std::shared_ptr<const Plan> plan, StateStore& store, std::uint64_t seed)
     : shared_plan_(std::move(plan)), plan_(*shared_plan_), store_(store), seed_(seed) {
   store_.add(plan_, seed);
+  for (const TensorType& type : plan_.inputs) input_dims_.push_back(batch_dims(type, plan_.parts));
+  for (const PlanOutput& output : plan_.outputs)
+    output_dims_.push_back(batch_dims(output.type, plan_.parts));
   const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(plan_.arena_bytes, 64));
   const MemoryNeed need{concat("the plan of graph '", plan_.graph.name(), "'"),
                         {{"", plan_.arena_bytes}}};
@@ -163,20 +183,15 @@ void Executor::commit() {
   if (!changed_.empty()) store_.touch(changed_, own_);
 }
 
-TensorType Executor::of_batch(const TensorType& type) const {
-  if (plan_.parts == 1) return type;
-  Dims dims = known_dims(type.shape);
-  dims.at(0) *= plan_.parts;
-  return {type.dtype, Shape(dims.begin(), dims.end())};
-}
-
 void Executor::take_inputs(std::span<const Tensor> inputs) {
   require(inputs.size() == plan_.inputs.size(), "graph '", plan_.graph.name(), "': takes ",
           plan_.inputs.size(), " inputs, got ", inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    require(inputs[i].type() == of_batch(plan_.inputs[i]), "graph '", plan_.graph.name(),
-            "': input '", plan_.input_names[i], "' is ", of_batch(plan_.inputs[i]), ", got ",
-            inputs[i].type());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const DType dtype = plan_.inputs[i].dtype;
+    require(inputs[i].dtype() == dtype && inputs[i].dims() == input_dims_[i], "graph '",
+            plan_.graph.name(), "': input '", plan_.input_names[i], "' is ", dtype, input_dims_[i],
+            ", got ", inputs[i].dtype(), inputs[i].dims());
+  }
   inputs_ = inputs;
   store_.refresh_derived(own_);
   if (bound_moves_ != store_.packed_moves()) bind_packed();
@@ -186,25 +201,67 @@ void Executor::run_steps(std::uint64_t step) {
   for (std::size_t s = 0; s < bound_.size(); ++s) run_step(s, {seed_, step});
 }
 
+std::vector<Tensor> Executor::make_outputs() const {
+  std::vector<Tensor> made;
+  for (std::size_t o = 0; o < output_dims_.size(); ++o)
+    made.emplace_back(plan_.outputs[o].type.dtype, output_dims_[o]);
+  return made;
+}
+
 std::vector<Tensor> Executor::run(std::span<const Tensor> inputs, std::uint64_t step) {
   const FloatingEnvironment environment(plan_.subnormals);
   take_inputs(inputs);
-  std::vector<Tensor> results;
-  for (const PlanOutput& output : plan_.outputs)
-    results.emplace_back(output.type.dtype, known_dims(of_batch(output.type).shape));
+  std::vector<Tensor> results = make_outputs();
+  run_parts(results, step);
+  return results;
+}
+
+std::span<const Tensor> Executor::run_inside(std::span<const Tensor> inputs, std::uint64_t step) {
+  take_inputs(inputs);
+  if (own_outputs_.empty()) own_outputs_ = make_outputs();
+  run_parts(own_outputs_, step);
+  return own_outputs_;
+}
+
+void Executor::run(std::span<const Tensor> inputs, std::span<Tensor> outputs, std::uint64_t step) {
+  check_outputs(inputs, outputs);
+  take_inputs(inputs);
+  run_parts(outputs, step);
+}
+
+// Parts of a batch are read after others are written, and an output may be an input as it is.
+void Executor::check_outputs(std::span<const Tensor> inputs,
+                             std::span<const Tensor> outputs) const {
+  const auto& given = plan_.graph.outputs();
+  require(outputs.size() == output_dims_.size(), "graph '", plan_.graph.name(), "': has ",
+          output_dims_.size(), " outputs, got memory for ", outputs.size());
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    const DType dtype = plan_.outputs[o].type.dtype;
+    require(outputs[o].dtype() == dtype && outputs[o].dims() == output_dims_[o], "graph '",
+            plan_.graph.name(), "': output '", given[o].name, "' is ", dtype, output_dims_[o],
+            ", got memory for ", outputs[o].dtype(), outputs[o].dims());
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      require(!overlap(outputs[o], inputs[i]), "graph '", plan_.graph.name(), "': output '",
+              given[o].name, "' was given memory of input '", plan_.input_names[i], "'");
+    for (std::size_t other = 0; other < o; ++other)
+      require(!overlap(outputs[o], outputs[other]), "graph '", plan_.graph.name(), "': outputs '",
+              given[other].name, "' and '", given[o].name, "' were given the same memory");
+  }
+}
+
+void Executor::run_parts(std::span<Tensor> outputs, std::uint64_t step) {
   for (part_ = 0; part_ < plan_.parts; ++part_) {
     run_steps(step);
-    for (std::size_t o = 0; o < results.size(); ++o) {
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
       const auto* const value = static_cast<const std::byte*>(pointer(plan_.outputs[o].location));
-      const std::int64_t bytes = results[o].bytes() / plan_.parts;
-      std::copy_n(value, bytes, results[o].data() + part_ * bytes);
+      const std::int64_t bytes = outputs[o].bytes() / plan_.parts;
+      std::copy_n(value, bytes, outputs[o].data() + part_ * bytes);
     }
   }
   part_ = 0;
   commit();
   ++runs_;
   inputs_ = {};
-  return results;
 }
 
 namespace {

@@ -55,6 +55,11 @@ class Executor {
   // plan's order. Nothing is read back before the last kernel is done; only the outputs allocate
   // memory.
   std::vector<Tensor> run(std::span<const Tensor> inputs, std::uint64_t step = 0);
+  // Into tensors that there are already, of the types of the outputs. Throws UsageError, and runs
+  // nothing, for other types and for memory that is also that of an input or another output.
+  void run(std::span<const Tensor> inputs, std::span<Tensor> outputs, std::uint64_t step = 0);
+  // Into tensors of its own, which hold the outputs until the next run: takes no memory.
+  std::span<const Tensor> run_inside(std::span<const Tensor> inputs, std::uint64_t step = 0);
 
   // The first value of a run that holds an infinity or NaN: an input, a state, or what a step of
   // the forward or backward pass computes, where masks may hold negative infinities in the forward
@@ -86,7 +91,6 @@ class Executor {
     void operator()(std::byte* memory) const;
   };
   void* pointer(const Location& location) const;
-  TensorType of_batch(const TensorType& type) const;  // from that of a part
   void bind();
   void bind_packed();
   void* input_part(std::size_t index) const;
@@ -94,6 +98,9 @@ class Executor {
   void run_step(std::size_t index, const RunContext& context);
   void copy_operands(const PlanStep& step);
   void take_inputs(std::span<const Tensor> inputs);
+  void check_outputs(std::span<const Tensor> inputs, std::span<const Tensor> outputs) const;
+  std::vector<Tensor> make_outputs() const;
+  void run_parts(std::span<Tensor> outputs, std::uint64_t step);
   std::optional<NotFiniteValue> run_to_not_finite(std::uint64_t step);
   void commit();
 
@@ -101,7 +108,9 @@ class Executor {
   const Plan& plan_;
   StateStore& store_;
   std::uint64_t seed_;
+  std::vector<Dims> input_dims_, output_dims_;  // of the whole batch
   std::unique_ptr<std::byte, Unmap> arena_;
+  std::vector<Tensor> own_outputs_;  // of run_inside(), from its first call on
   std::span<const Tensor> inputs_;
   std::int64_t part_ = 0;  // of the batch, that is answered now
   std::vector<Bound> bound_;

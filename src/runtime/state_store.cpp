@@ -207,6 +207,13 @@ Tensor StateStore::declared(std::string_view name) const {
   return entry.declared ? entry.value.cast(*entry.declared) : entry.value;
 }
 
+void StateStore::copy(const StateStore& other) {
+  for (const auto& [name, entry] : other.entries_) {
+    if (entry.role != Role::derived)
+      entries_[name] = {entry.role, entry.value.clone(), entry.declared, false};
+  }
+}
+
 void StateStore::remove(const std::set<Role>& roles) {
   std::erase_if(entries_, [&](const auto& entry) { return roles.contains(entry.second.role); });
   std::erase_if(derivations_, [&](const auto& entry) { return !has(entry.first); });

@@ -48,6 +48,8 @@ class StateStore {
   std::int64_t bytes_to_add(const Graph& graph) const;
   std::int64_t bytes_to_add(const Plan& plan) const;
 
+  // Copies the states of another store, but what is derived, which is computed again before use.
+  void copy(const StateStore& other);
   void remove(const std::set<Role>& roles);
   // Brings parameters and statistics of f32 into f64, or those of f64 into f32, which rounds them,
   // and drops what is derived. Plans that were made before must not run again.

@@ -108,10 +108,10 @@ Tensor Tensor::from_bytes(DType dtype, Dims dims, const void* values, std::size_
   return result;
 }
 
-TensorType Tensor::type() const { return {dtype_, Shape(dims_.begin(), dims_.end())}; }
+TensorType Tensor::type() const { return {dtype(), Shape(dims_.begin(), dims_.end())}; }
 
 void Tensor::check(DType wanted) const {
-  require(dtype_ == wanted, "tensor: its values are ", dtype_, ", not ", wanted);
+  require(dtype() == wanted, "tensor: its values are ", dtype_, ", not ", wanted);
 }
 
 void Tensor::check(std::int64_t index) const {
@@ -130,13 +130,13 @@ void Tensor::set(std::int64_t index, double value) {
 }
 
 Tensor Tensor::clone() const {
-  Tensor result(dtype_, dims_);
+  Tensor result(dtype(), dims_);
   std::copy_n(data(), bytes(), result.data());
   return result;
 }
 
 Tensor Tensor::cast(DType dtype) const {
-  Tensor result(dtype, dims_);
+  Tensor result(dtype, dims());
   convert_elements(dtype_, data(), dtype, result.data(), size());
   return result;
 }
@@ -152,7 +152,7 @@ Tensor Tensor::reshaped(Dims dims) const {
 
 // The bits that pad the last byte of packed elements do not count.
 bool Tensor::same_bits(const Tensor& other) const {
-  if (dtype_ != other.dtype_ || dims_ != other.dims_) return false;
+  if (dtype() != other.dtype() || dims_ != other.dims_) return false;
   const std::int64_t used_bits = size() * bits(dtype_);
   const auto whole = static_cast<std::size_t>(used_bits / 8);
   if (whole > 0 && std::memcmp(data(), other.data(), whole) != 0) return false;

@@ -50,10 +50,15 @@ fs::path path_inside(const fs::path& folder, const std::string& location) {
 
 }  // namespace
 
+ExternalFiles::ExternalFiles(fs::path folder, Mapping mapping)
+    : ExternalFiles([folder = std::move(folder), mapping](const std::string& location) {
+        return map_file(path_inside(folder, location).string(), mapping);
+      }) {}
+
 const SharedBytes& ExternalFiles::file(const std::string& location) {
   const auto found = files_.find(location);
   if (found != files_.end()) return found->second;
-  return files_[location] = map_file(path_inside(folder_, location).string(), mapping_);
+  return files_[location] = find_(location);
 }
 
 SharedBytes ExternalFiles::bytes_of(const TensorData& tensor) {

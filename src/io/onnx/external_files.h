@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files beside a model that hold its external tensors.
+// The files that hold the external tensors of a model: beside it, or wherever its reader has them.
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -12,20 +13,21 @@ namespace narrowgauge::onnx {
 
 class ExternalFiles {
  public:
-  explicit ExternalFiles(std::filesystem::path folder, Mapping mapping = Mapping::read)
-      : folder_(std::move(folder)), mapping_(mapping) {}
+  // The bytes of the file of this name. Throws DataError.
+  using Find = std::function<SharedBytes(const std::string& location)>;
+  explicit ExternalFiles(Find find) : find_(std::move(find)) {}
+  // Those of a folder, which are mapped. Refused are a path that is absolute, has "..", or leads
+  // out of the folder by symbolic links, and what is no regular file.
+  explicit ExternalFiles(std::filesystem::path folder, Mapping mapping = Mapping::read);
 
-  // The bytes of an external tensor: a view into the file that it names, which is mapped once.
-  // Throws DataError for a path that is absolute, has "..", or leads out of the folder by symbolic
-  // links, for what is no regular file, and for bytes that the file lacks or the tensor does not
-  // need.
+  // The bytes of an external tensor: a view into the file that it names, which is asked for once.
+  // Throws DataError for bytes that the file lacks or the tensor does not need.
   SharedBytes bytes_of(const TensorData& tensor);
 
  private:
   const SharedBytes& file(const std::string& location);
 
-  std::filesystem::path folder_;
-  Mapping mapping_;
+  Find find_;
   std::map<std::string, SharedBytes> files_;
 };
 

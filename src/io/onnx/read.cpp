@@ -182,6 +182,9 @@ Model read_model(const std::string& path, Mapping mapping) {
 Model read_model(const SharedBytes& bytes, const std::string& name) {
   return read_whole<Model>(bytes, name, nullptr);
 }
+Model read_model(const SharedBytes& bytes, const std::string& name, ExternalFiles external) {
+  return read_whole<Model>(bytes, name, &external);
+}
 TensorData read_tensor(const std::string& path) { return read_file<TensorData>(path); }
 TensorData read_tensor(const SharedBytes& bytes, const std::string& name) {
   return read_whole<TensorData>(bytes, name, nullptr);

@@ -242,6 +242,12 @@ void take_outside(Model& model, std::int64_t least, const std::string& path) {
 std::string serialized(const Model& model) { return serialized_message(model); }
 std::string serialized(const TensorData& tensor) { return serialized_message(tensor); }
 
+std::string serialized_alone(const Model& model) {
+  Model placed = model;  // payloads are shared
+  for_each<TensorData>(placed, bring_inside);
+  return aligned(placed);
+}
+
 void write_model(const std::string& path, const Model& model, const WriteOptions& options) {
   Model placed = model;  // payloads are shared
   for_each<TensorData>(placed, bring_inside);

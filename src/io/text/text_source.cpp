@@ -4,10 +4,18 @@
 
 namespace narrowgauge {
 
+namespace {
+
+std::shared_ptr<const TokenList> given(std::shared_ptr<const TokenList> tokens) {
+  require(tokens != nullptr, "text: expected tokens, got none");
+  return tokens;
+}
+
+}  // namespace
+
 TextSource::TextSource(std::shared_ptr<const TokenList> tokens, std::int64_t context,
                        Windows windows, std::uint64_t seed)
-    : tokens_(std::move(tokens)), context_(context), windows_(windows), seed_(seed) {
-  require(tokens_ != nullptr, "text: expected tokens, got none");
+    : tokens_(given(std::move(tokens))), context_(context), windows_(windows), seed_(seed) {
   require(context >= 1, "text: expected a context of at least 1 token, got ", context);
   const std::int64_t least = windows == Windows::moving ? context + 1 : 2;
   require(tokens_->size() >= least, "text: expected at least ", least, " tokens, got ",

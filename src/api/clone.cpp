@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/clone.h"
+
+#include "api/trainer_implementation.h"
+#include "precision/fingerprint.h"
+
+namespace narrowgauge {
+
+void require_clone(const std::string& who, const Model::Implementation& trained,
+                   const Model& given) {
+  const Model::Implementation& other = ModelAccess::of(given);
+  require(&other != &trained, who, ": a clone needs a model of its own, Model::clone() makes one");
+  require(fingerprint(other.graph(Mode::train)) == fingerprint(trained.graph(Mode::train)), who,
+          ": the network of model '", other.name, "' is not that of '", trained.name,
+          "', with which a clone goes on");
+}
+
+void copy_training_states(const Graph& graph, const StateStore& from, StateStore& to) {
+  for (const State& state : graph.states())
+    if (state.role == Role::moment || state.role == Role::control)
+      to.set(state.name, from.at(state.name));
+}
+
+Model Model::clone() const {
+  const Implementation& self = *implementation_;
+  auto copy = std::make_shared<Implementation>();
+  copy->name = self.name;
+  copy->build = self.build;
+  copy->seed = self.seed;
+  copy->inputs = self.inputs;
+  copy->outputs = self.outputs;
+  const std::shared_lock reading(self.in_use);
+  copy->store.copy(self.store);
+  copy->precision = self.precision;
+  copy->precision_of_file = self.precision_of_file;
+  if (self.open_shapes) copy->open_shapes = self.open_shapes->over(copy->store);
+  return Model(std::move(copy));
+}
+
+Trainer Trainer::clone(Model& model) const {
+  const Implementation& self = *implementation_;
+  require_clone("trainer", *self.model, model);
+  const std::shared_lock reading(self.model->in_use);
+  self.require_weights();
+  TrainerOptions options = self.options;
+  options.obeys_environment = false;  // what it said is settled
+  Trainer copy(model, self.loss, self.optimizer, std::move(options));
+  Implementation& other = *copy.implementation_;
+  const std::lock_guard alone(other.model->in_use);
+  other.kernels.set_records(self.kernels.records());
+  for (const Program* program : {self.training.get(), self.update.get()})
+    if (program) copy_training_states(program->graph(), self.model->store, other.model->store);
+  other.steps = self.steps;
+  other.position = self.position;
+  other.fit_batch = self.fit_batch;
+  other.bad_losses = self.bad_losses;
+  other.skips = self.skips;
+  other.watch = self.watch;
+  other.keeps_gradients = self.keeps_gradients;
+  return copy;
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often a call asks for memory once it is warm, counted where memory is asked for.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <optional>
+#include <vector>
+
+#include "narrowgauge/narrowgauge.h"
+
+namespace {
+
+std::atomic<std::int64_t> allocations = 0;
+
+void* counted(void* memory) {
+  if (!memory) throw std::bad_alloc();
+  ++allocations;
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return counted(std::malloc(size)); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  const auto to = static_cast<std::size_t>(alignment);
+  return counted(std::aligned_alloc(to, (size + to - 1) / to * to));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace narrowgauge::allocations_test {
+namespace {
+
+constexpr int calls = 10, warm_up = 5;
+
+// Of one call among several, the first of which are not counted.
+double allocations_of(const auto& call) {
+  for (int i = 0; i < warm_up; ++i) call();
+  const std::int64_t before = allocations;
+  for (int i = 0; i < calls; ++i) call();
+  return static_cast<double>(allocations - before) / calls;
+}
+
+BuildNetwork perceptron() {
+  return [](Network& net) {
+    const Value x = net.relu(net.linear(net.input("x", {net.batch(), 16}), 32));
+    return net.linear(x, 4);
+  };
+}
+
+BuildNetwork convolutions() {
+  return [](Network& net) {
+    Value x = net.input("images", {net.batch(), 1, 12, 12});
+    x = net.max_pool(net.relu(net.batch_norm(net.conv(x, 8))));
+    return net.linear(net.flatten(x), 4);
+  };
+}
+
+struct Case {
+  const char* name;
+  BuildNetwork build;
+  Dims input;
+};
+std::vector<Case> cases() {
+  return {{"perceptron", perceptron(), {8, 16}}, {"convolutions", convolutions(), {8, 1, 12, 12}}};
+}
+
+TEST(allocations, a_prediction_into_given_memory_makes_none) {
+  for (const Case& each : cases()) {
+    SCOPED_TRACE(each.name);
+    Model model(each.name, each.build);
+    const Engine engine = convert(model, {.precision = EnginePrecision::f32});
+    const Tensor input(DType::f32, each.input);
+    Tensor output(DType::f32, {8, 4});
+    EXPECT_EQ(allocations_of([&] { model.predict(input, output); }), 0);
+    EXPECT_EQ(allocations_of([&] { engine.predict(input, output); }), 0);
+    model.set_precision({.narrow = DType::bf16});
+    EXPECT_EQ(allocations_of([&] { model.predict(input, output); }), 0);
+  }
+}
+
+TEST(allocations, a_prediction_makes_those_of_its_answer) {
+  Model model("perceptron", perceptron());
+  const Tensor input(DType::f32, {8, 16});
+  EXPECT_LE(allocations_of([&] { model.predict(input); }), 4);  // list, shape, owner of the memory
+}
+
+TEST(allocations, a_step_makes_few) {
+  for (const Case& each : cases()) {
+    SCOPED_TRACE(each.name);
+    Model model(each.name, each.build);
+    const std::vector<Tensor> batch{Tensor(DType::f32, each.input), Tensor(DType::i64, {8})};
+    Trainer trainer(model, softmax_cross_entropy(), adam(1e-3));
+    EXPECT_LE(allocations_of([&] { trainer.step(batch); }), 0);
+    Model stepped(each.name, each.build);
+    Step step(
+        stepped, [&](Network& net) { return softmax_cross_entropy()(net, each.build(net)); },
+        adam(1e-3));
+    EXPECT_LE(allocations_of([&] { step.step(batch); }), 0);
+  }
+}
+
+}  // namespace
+}  // namespace narrowgauge::allocations_test
