@@ -22,7 +22,7 @@ struct NG_API DataSet {
   std::string name;                  // of the set and its part, for messages: "glyphs/train"
   std::vector<NamedTensor> inputs;   // [N, ...] of any dtype of whole bytes, for the network
   std::vector<NamedTensor> targets;  // [N, ...] of any dtype of whole bytes, for the loss
-  std::int64_t classes = 0;  // the target is labels u8 or i64 [N] in [0, classes); 0: it is none
+  std::int64_t classes = 0;  // the target is whole numbers [N] in [0, classes); 0: it is none
   std::vector<std::string> class_names{};    // one for each class, where they have names
   std::vector<std::string> feature_names{};  // of a table: one for each number of a sample
 

@@ -7,8 +7,9 @@
 //   scaler.step(discriminator);
 //   scaler.update();
 //
-// A Step has loss scaling of its own (Optimizer::loss_scale), which reads nothing back to the host;
-// steps that share a scaler leave theirs off.
+// A Step has loss scaling of its own (Optimizer::loss_scale), which reads nothing back to the host.
+// Where that was left `automatic`, a Step leaves it to the scaler from their first backward() on;
+// one that was told to have a loss scale is refused with UsageError.
 #pragma once
 
 #include <map>

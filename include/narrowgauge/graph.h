@@ -202,8 +202,11 @@ class NG_API Graph {
   const Node& node(int index) const { return nodes_.at(static_cast<std::size_t>(index)); }
   // The node whose output the value is.
   const Node& producer(Value value) const { return node(value.node); }
-  const ValueInfo& info(Value value) const;  // type and storage; throws for an absent value
+  const ValueInfo& info(Value value) const;  // type and storage; UsageError as require_own()
   const TensorType& type(Value value) const { return info(value).type; }  // of the value
+  // Throws UsageError, beginning with `who`, for a value that was never set, one of another graph,
+  // and one that this graph does not have.
+  void require_own(Value value, std::string_view who) const;
   const Tensor* constant_value(Value value) const;  // nullptr unless produced by a Constant
   // The value where ValueInfo::numbers tells it without symbols.
   std::optional<Tensor> known_numbers(Value value) const;
@@ -226,7 +229,10 @@ class NG_API Graph {
 
  private:
   friend struct GraphBuilder;
+  static std::uint32_t next_identity();
+  bool owns(Value value) const;
   std::string name_;
+  std::uint32_t identity_ = next_identity();  // a copy keeps it, for it has the same values
   std::vector<Node> nodes_;
   Values inputs_;
   std::vector<State> states_;

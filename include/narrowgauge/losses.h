@@ -16,8 +16,9 @@ namespace narrowgauge {
 
 class Network;
 
-// A loss takes the prediction, makes the input "labels" it needs, and returns a scalar f32.
-// UsageError where the prediction has not the shape that it takes.
+// Where a loss has labels i64, a batch may hold them in any format of whole numbers. A loss takes
+// the prediction, makes the input "labels" it needs, and returns a scalar f32. UsageError where the
+// prediction has not the shape that it takes.
 using Loss = std::function<Value(Network& network, Value prediction)>;
 
 // How labels of classes count.

@@ -171,7 +171,8 @@ class NG_API Network {
   // Turns pairs of elements of [N, T, width] by angles that grow with their position (Su et al.
   // 2021), in each head. T must be known. Has no parameters.
   Value rotary_embedding(Value x, const RotaryOptions& options = {}, std::string name = "");
-  // Looks up i64 indices [...] below `count` in a table: -> [..., width].
+  // Looks up i64 indices [...] from 0 to below `count` in a table: -> [..., width]. Whoever runs
+  // the network with another index gets a DataError.
   Value embedding(Value indices, std::int64_t count, std::int64_t width, std::string name = "");
   // Attention by several heads (Vaswani et al. 2017): query [N, T, width], key and value
   // [N, S, width] -> [N, T, width]; scores are scaled by 1/sqrt(width / heads). Has no parameters.

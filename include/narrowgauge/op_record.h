@@ -4,7 +4,9 @@
 // source that defines an op includes op.h, which makes the record.
 #pragma once
 
+#include <compare>
 #include <concepts>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,10 +24,17 @@ using Region = std::shared_ptr<const Graph>;  // a closed graph inside an op
 
 // An output of a node. node == -1 stands for an absent optional input.
 struct Value {
-  int node = -1;                                   // its place in the graph
-  int output = 0;                                  // which of the outputs of the node
-  bool is_absent() const { return node < 0; }      // an optional input that is not given
-  auto operator<=>(const Value&) const = default;  // by node, then by output
+  int node = -1;   // its place in the graph
+  int output = 0;  // which of the outputs of the node
+  // Of the graph that gave it out, which every other graph refuses; 0: of whichever it is used in.
+  std::uint32_t graph = 0;
+  bool is_absent() const { return node < 0; }            // an optional input that is not given
+  constexpr bool operator==(const Value& other) const {  // within one graph
+    return node == other.node && output == other.output;
+  }
+  constexpr std::strong_ordering operator<=>(const Value& other) const {  // by node, then by output
+    return node == other.node ? output <=> other.output : node <=> other.node;
+  }
 };
 using Values = std::vector<Value>;  // of one graph
 inline constexpr Value absent{};    // an optional input that is not given

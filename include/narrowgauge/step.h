@@ -10,6 +10,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,8 +27,8 @@ using Objective = std::function<Value(Network&)>;
 
 // How a Step works, beside what its Optimizer says.
 struct NG_API StepOptions {
-  // Of its counters, loss scale and moments in the model: steps of one model differ in it, and a
-  // later step of the same name goes on with them.
+  // Of its counters, loss scale and moments in the model: steps of one model differ in it, and one
+  // that is made when another of the name is gone goes on with them.
   std::string name = "step";
   // Patterns of the parameters that it updates, with * and ?, as far as the loss depends on them;
   // gradients are computed for these alone.
@@ -79,12 +80,26 @@ class NG_API Step {
   void set_learning_rate(double rate);      // the base rate, which the schedule changes
   void set_loss_scale(double scale);        // goes on from there, where it is dynamic
   void freeze(const std::string& pattern);  // these parameters keep their values
-  void thaw(const std::string& pattern);    // takes back a freeze() of the same pattern
-  double loss_scale() const;                // of the next step; 1 without one
-  std::int64_t applied_steps() const;       // which schedules count
+  // Takes back a freeze() of the same pattern. The rule goes by the steps in which a parameter was
+  // updated itself, as PyTorch's optimizers do.
+  void thaw(const std::string& pattern);
+  double loss_scale() const;           // of the next step; 1 without one
+  std::int64_t applied_steps() const;  // which schedules count
+
+  // Adds a checkpoint to the folder of a run (checkpoint.h) and returns its path, as
+  // Trainer::save(): the model's weights, and of all Steps that train it moments, averages,
+  // counters, loss scales and what is frozen; `files` are kept beside. After resume(), by any of
+  // Steps made alike, all go on as if never stopped. It throws DataError for a checkpoint of other
+  // Steps or another model. Both throw UsageError between backward() and update() of one of them.
+  std::string save(const std::string& folder,
+                   const std::map<std::string, std::string>& files = {}) const;
+  void resume(const std::string& folder);     // see save()
+  void resume(const Checkpoint& checkpoint);  // one that was read
 
  private:
   friend class GradScaler;
+  // Throws UsageError where it has a loss scale of its own that it cannot leave.
+  void leave_scale_to_scaler();
   // As PyTorch's optimizers, by whatever the gradients are; `checked`: unless one is not finite.
   StepResult update_whatever_the_loss(bool checked);
   struct Implementation;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "api/built_network.h"
 #include "api/contraction_times.h"
 #include "api/kernel_cache.h"
 #include "api/training_setup.h"
@@ -153,8 +154,8 @@ AmpChoice fastest_format(const std::vector<FormatRate>& rates, Grounds grounds) 
 AmpChoice choose_amp(const std::string& name, const BuildNetwork& build, const Loss& loss,
                      const Optimizer& optimizer, std::int64_t batch, const MakeStopwatch& make) {
   Network network(name, Mode::train);
-  const Value prediction = build(network);
-  network.graph().output("loss", loss(network, prediction));
+  const Value prediction = built_prediction(network, build);
+  network.graph().output("loss", built_loss(network, loss, prediction));
   std::vector<FormatRate> rates;
   const Grounds grounds = measure_or_model(make, [&](Stopwatch& stopwatch) {
     return measure_rates(format_plans(network.graph(), optimizer, batch), stopwatch, rates);

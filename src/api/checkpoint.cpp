@@ -1,90 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a checkpoint keeps of a training, and how training resumes from it.
-#include <charconv>
+#include <algorithm>
 
 #include "api/checkpoint_files.h"
 #include "api/checkpoint_folder.h"
+#include "api/mismatches.h"
 #include "api/trainer_implementation.h"
-#include "base/log.h"
 #include "train/training_graph.h"
 
 namespace narrowgauge {
 
 namespace {
 
-std::int64_t number_in(const TensorFile& file, const std::string& path, const std::string& key) {
-  const auto found = file.metadata.find(key);
-  require<DataError>(found != file.metadata.end(), path, ": has no '", key,
-                     "': not a checkpoint of narrowgauge");
-  std::int64_t value = 0;
-  const std::string& text = found->second;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  require<DataError>(error == std::errc{} && end == text.data() + text.size() && value >= 0, path,
-                     ": '", key, "' is '", text, "', expected a number");
-  return value;
+// Steps that train the model beside the Trainer keep their states themselves.
+bool is_of_step(const Model::Implementation& model, const std::string& state) {
+  return std::ranges::any_of(
+      model.steps, [&](const auto& step) { return state.starts_with(concat(step.first, '/')); });
 }
 
 bool is_trainers(Role role) { return role == Role::moment || role == Role::control; }
-
-// All in which a checkpoint is of another training, in one error.
-class Mismatches {
- public:
-  Mismatches(const TensorFile& file, std::string path) : file_(file), path_(std::move(path)) {}
-
-  void compare(const std::string& key, const std::string& what, const std::string& wanted) {
-    const auto found = file_.metadata.find(key);
-    const std::string there = found == file_.metadata.end() ? "" : found->second;
-    if (there != wanted) add(concat(what, " is '", there, "', here '", wanted, "'"));
-  }
-  // Fingerprints say nothing to people.
-  void compare_graph(const std::string& wanted) {
-    const auto found = file_.metadata.find("graph");
-    if (found == file_.metadata.end() || found->second != wanted)
-      add("its network, loss or optimizer is another");
-  }
-  void compare_states(const std::vector<NamedTensor>& wanted) {
-    std::size_t missing = 0;
-    std::string first;
-    for (const auto& [name, tensor] : wanted) {
-      const Tensor* const value = file_.find(name);
-      if (value && value->type() == tensor.type()) continue;
-      if (missing++ == 0) first = concat("it has no '", name, "' of type ", tensor.type());
-    }
-    if (missing > 1) first += concat(" and ", missing - 1, " more");
-    if (missing > 0) add(first);
-    const std::size_t known = wanted.size() - missing, all = file_.tensors.size();
-    if (all > known) add(concat("it holds ", all - known, " states that this training lacks"));
-  }
-  void add(const std::string& difference) { text_ += (text_.empty() ? "" : "; ") + difference; }
-  void refuse() const {
-    require<DataError>(text_.empty(), path_, ": is of another training: ", text_);
-  }
-
- private:
-  const TensorFile& file_;
-  std::string path_, text_;
-};
-
-// A resumed training uses the same kernels, if this machine has them.
-void resume_kernels(KernelChoices& kernels, const Checkpoint& checkpoint) {
-  const auto file = checkpoint.files.find(kernels_file);
-  if (file == checkpoint.files.end()) return;
-  try {
-    kernels.set_records(
-        parse_kernel_records(file->second, path_in(checkpoint.path, kernels_file), "any"));
-  } catch (const DataError& error) {
-    log(LogLevel::warning, concat(error.what(), "; the fastest kernels are chosen anew"));
-  }
-}
-
-void check_files(const std::map<std::string, std::string>& files) {
-  for (const auto& [name, text] : files) {
-    const bool taken = name == model_file || name == state_file || name == manifest_file ||
-                       name == plan_file || name == kernels_file;
-    require(!name.empty() && name[0] != '.' && name.find('/') == std::string::npos && !taken,
-            "checkpoint: \"", name, "\" cannot be the name of a file kept with it");
-  }
-}
 
 // A checkpoint's model is what is to be used: the averages, where there are any. The weights
 // themselves are then among the states.
@@ -106,7 +40,8 @@ void take_averages(StateStore& store, const TensorFile& file, const Averages& av
 std::vector<NamedTensor> Trainer::Implementation::kept_states() const {
   std::vector<NamedTensor> states;
   for (const auto& [name, entry] : model->store.entries())
-    if (is_trainers(entry.role) && !averages.has(name) && !is_of_parts(trainer_owner, name))
+    if (is_trainers(entry.role) && !averages.has(name) && !is_of_parts(trainer_owner, name) &&
+        !is_of_step(*model, name))
       states.push_back({name, entry.value});
   for (const auto& [parameter, moment] : averages.names())
     states.push_back({parameter, model->store.at(parameter)});
@@ -163,10 +98,11 @@ void Trainer::resume(const Checkpoint& checkpoint) {
   StateStore& store = self.model->store;
   Mismatches mismatches(file, path);
   mismatches.compare("model", "the model", self.model->name);
-  mismatches.compare_graph(self.plan.model);
+  mismatches.compare_fingerprint("graph", "its network, loss or optimizer is another",
+                                 self.plan.model);
   mismatches.compare("precision", "the format", concat(self.plan.narrow));
   mismatches.compare("seed", "the seed", concat(self.options.seed));
-  mismatches.compare_states(self.kept_states());
+  mismatches.compare_states(file, self.kept_states());
   for (const std::string& difference : checkpoint.differences) mismatches.add(difference);
   mismatches.refuse();
   const std::int64_t steps = number_in(file, path, "steps");

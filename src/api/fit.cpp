@@ -110,7 +110,7 @@ class Fitting {
 std::int64_t evaluation_batch(const DataSource& test, std::int64_t batch) {
   constexpr std::int64_t usual = 256;
   const TensorType label = test.sample_types().back();
-  return label.dtype == DType::i64 && !label.shape.empty() ? std::min(usual, batch) : usual;
+  return is_integer(label.dtype) && !label.shape.empty() ? std::min(usual, batch) : usual;
 }
 
 // Evaluates in batches as large as fit into memory beside the training.

@@ -23,7 +23,9 @@ LanguagePorts ports_of(const Model& model) {
            ports[0].type->shape.back().is_known();
   };
   const bool reads = fits(inputs, 2) && inputs[0].type->dtype == DType::i64;
-  require(reads && fits(outputs, 3), "generate: expected a model of tokens i64 [N,context] with ",
+  const bool scores_each =
+      reads && fits(outputs, 3) && outputs[0].type->shape[1] == inputs[0].type->shape[1];
+  require(scores_each, "generate: expected a model of tokens i64 [N,context] with ",
           "logits [N,context,vocabulary], '", model.name(), "' is another");
   return {inputs[0].type->shape[1].value(), outputs[0].type->shape[2].value()};
 }

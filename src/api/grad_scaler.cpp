@@ -43,6 +43,7 @@ void GradScaler::set_growth_interval(std::int64_t interval) {
 double GradScaler::scale() const { return enabled_ ? as_f32(state_.scale) : 1; }
 
 double GradScaler::backward(Step& step, std::span<const Tensor> batch, double weight) const {
+  if (enabled_) step.leave_scale_to_scaler();
   return step.backward(batch, weight * scale());
 }
 
@@ -51,6 +52,7 @@ void GradScaler::unscale(Step& step) {
   require(!steps_.contains(step.implementation_.pointer()),
           "grad scaler: the gradients of this step were unscaled, or it was taken, since the last "
           "update()");
+  step.leave_scale_to_scaler();
   steps_[step.implementation_.pointer()] = {Stage::unscaled, step.scale_gradients(1 / scale())};
 }
 

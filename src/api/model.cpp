@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "narrowgauge/model.h"
 
+#include "api/built_network.h"
 #include "api/kernel_cache.h"
 #include "api/model_implementation.h"
 #include "base/sha256.h"
@@ -14,7 +15,7 @@ namespace narrowgauge {
 
 Graph network_graph(const std::string& name, const BuildNetwork& build, Mode mode) {
   Network network(name, mode);
-  const Value predicted = build(network);
+  const Value predicted = built_prediction(network, build);
   for (const GraphOutput& output : network.outputs())
     network.graph().output(output.name, output.value);
   if (network.graph().outputs().empty()) network.graph().output("prediction", predicted);

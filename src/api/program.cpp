@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/refused_input.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/parallel.h"
@@ -49,19 +50,16 @@ Binding Program::binding_for(const TensorTypes& inputs) const {
           graph_.inputs().size(), " inputs, got ", inputs.size());
   Binding binding;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Value value = graph_.inputs()[i];
-    const TensorType& type = graph_.type(value);
+    const TensorType& type = graph_.type(graph_.inputs()[i]);
     const Dims dims = known_dims(inputs[i].shape);
-    require(dims.size() == type.shape.size() && inputs[i].dtype == type.dtype, "input '",
-            graph_.value_name(value), "': expected ", type, ", got ", inputs[i]);
+    if (dims.size() != type.shape.size() || inputs[i].dtype != type.dtype)
+      refuse_input(graph_, inputs, i);
     for (std::size_t axis = 0; axis < dims.size(); ++axis)
       if (!type.shape[axis].is_known()) binding.try_emplace(type.shape[axis].text(), dims[axis]);
   }
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const TensorType& type = graph_.type(graph_.inputs()[i]);
-    require(narrowgauge::bind(type.shape, binding) == inputs[i].shape, "input '",
-            graph_.value_name(graph_.inputs()[i]), "': expected ", type, ", got ", inputs[i]);
-  }
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (narrowgauge::bind(graph_.type(graph_.inputs()[i]).shape, binding) != inputs[i].shape)
+      refuse_input(graph_, inputs, i);
   return binding;
 }
 

@@ -7,170 +7,28 @@
 #include <mutex>
 #include <shared_mutex>
 
-#include "api/averages.h"
+#include "api/built_network.h"
 #include "api/clone.h"
-#include "api/kernel_cache.h"
-#include "api/model_implementation.h"
+#include "api/step_implementation.h"
 #include "api/step_outputs.h"
+#include "api/training_batch.h"
 #include "api/training_setup.h"
+#include "base/output_path.h"
 #include "base/parallel.h"
 #include "base/wildcard.h"
-#include "passes/differentiate.h"
-#include "passes/in_f64.h"
-#include "precision/follow.h"
-#include "precision/parameters.h"
-#include "precision/policy.h"
-#include "precision/subnormals.h"
-#include "train/training_graph.h"
 
 namespace narrowgauge {
 
-struct Step::Implementation {
-  std::shared_ptr<Model::Implementation> model;
-  Objective objective;
-  Optimizer optimizer;
-  StepOptions options;
-  int trainers = 0;                 // of the model, when this was made
-  std::vector<std::string> frozen;  // patterns
-  std::uint64_t steps = 0;          // taken so far, micro-batches included
-  double loss = 0;                  // sum over the backward() calls since the last update
-  bool pending = false;             // whether there are any
-  bool unscaled = false;            // whether the gradients were given out
-
-  KernelChoices kernels{kernel_cache()};
-  Graph network;       // the objective in training, f32 or f64
-  PrecisionPlan plan;  // of a whole step; its parts follow it
-  Averages averages;
-  std::unique_ptr<Program> whole, forward, gradients, unscaling, update;
-
-  void compile();
-  void require_latest() const;
-  void require_weights() const;  // throws UsageError while their averages stand in their place
-  void require_format() const;   // throws UsageError where the model's weights have another
-  std::unique_ptr<Program> program(const Graph& f32_graph);
-  // Gives `use` the outputs, which last until the next run of the program.
-  void run(Program& program, std::span<const Tensor> inputs,
-           FunctionRef<void(std::span<const Tensor> results)> use);
-  int threads() const { return options.threads > 0 ? options.threads : thread_count(); }
-  Optimizer optimizer_now() const;
-  std::vector<std::string> trained() const;  // parameters that are not frozen
-  bool is_in_f64() const { return optimizer.precision.in_f64; }
-  DType dtype() const { return is_in_f64() ? DType::f64 : DType::f32; }  // of the scalars
-  Graph widened(Graph f32_graph) const {
-    return is_in_f64() ? in_f64(f32_graph, InputsInF64::kept) : std::move(f32_graph);
-  }
-  bool counts(Value parameter) const {  // whether the loss depends on it
-    return why_blocked(network, network.find_output("loss"), parameter).reaches;
-  }
-  std::vector<NamedTensor> sums() const;  // of gradients, as they are
-  void unscale();
-  void set_flag(std::string_view name, bool value);
-  std::string state_name(std::string_view kind) const { return concat(options.name, '/', kind); }
-};
-
 namespace {
-
-// Of the groups that match a parameter the last counts.
-bool is_frozen_by_group(const Optimizer& optimizer, const std::string& parameter) {
-  const auto group = std::find_if(
-      optimizer.groups.rbegin(), optimizer.groups.rend(),
-      [&](const ParameterGroup& each) { return matches_wildcard(each.pattern, parameter); });
-  return group != optimizer.groups.rend() && group->frozen;
-}
 
 Graph objective_graph(const std::string& name, const Objective& objective) {
   Network network(name, Mode::train);
-  const Value loss = objective(network);
+  const Value loss = built_objective(network, objective);
   network.graph().output("loss", loss);
   return std::move(network.graph());
 }
 
-// Outputs beside the loss, for forward(), which changes no state.
-Graph forward_graph(const std::string& name, const Objective& objective) {
-  Network network(name, Mode::train);
-  const Value loss = objective(network);
-  Graph& graph = network.graph();
-  graph.output("loss", loss);
-  for (const GraphOutput& output : network.outputs())
-    if (output.name != "loss") graph.output(output.name, output.value);
-  const std::vector<State> states = graph.states();
-  for (const State& state : states) graph.set_next(state.name, state.current);
-  return std::move(graph);
-}
-
-bool matches_any(const std::vector<std::string>& patterns, const std::string& name) {
-  return std::ranges::any_of(
-      patterns, [&](const std::string& pattern) { return matches_wildcard(pattern, name); });
-}
-
 }  // namespace
-
-std::vector<std::string> Step::Implementation::trained() const {
-  std::vector<std::string> names;
-  for (const State& state : network.states())
-    if (state.role == Role::parameter && matches_any(options.parameters, state.name) &&
-        !matches_any(frozen, state.name) && !is_frozen_by_group(optimizer, state.name) &&
-        counts(state.current))
-      names.push_back(state.name);
-  return names;
-}
-
-// The optimizer with what the step does not update as frozen.
-Optimizer Step::Implementation::optimizer_now() const {
-  const std::vector<std::string> names = trained();
-  Optimizer now = optimizer;
-  for (const State& state : network.states())
-    if (state.role == Role::parameter && std::ranges::find(names, state.name) == names.end())
-      now.groups.push_back({.pattern = state.name, .frozen = true});
-  return now;
-}
-
-std::vector<NamedTensor> Step::Implementation::sums() const {
-  std::vector<NamedTensor> named;
-  for (const std::string& name : trained())
-    named.push_back({name, model->store.at(state_name(name + ".gradient"))});
-  return named;
-}
-
-void Step::Implementation::unscale() {
-  const double scale = model->store.at(state_name("gradient_scale")).at(0);
-  if (scale == 1) return;
-  const Tensor factor = Tensor::scalar(dtype(), 1 / scale);
-  run(*unscaling, std::span(&factor, 1), [](std::span<const Tensor>) {});
-}
-
-void Step::Implementation::set_flag(std::string_view name, bool value) {
-  model->store.set(state_name(name), Tensor::scalar(DType::boolean, value ? 1 : 0));
-}
-
-std::unique_ptr<Program> Step::Implementation::program(const Graph& f32_graph) {
-  CompileOptions compile_options;
-  compile_options.deterministic = options.deterministic;
-  compile_options.kernels = &kernels;
-  compile_options.subnormals = subnormals_of(plan.f32_math);
-  Graph graph = is_in_f64() ? f32_graph : apply(f32_graph, follow(plan, f32_graph));
-  return std::make_unique<Program>(std::move(graph), compile_options, model->store, options.seed);
-}
-
-void Step::Implementation::compile() {
-  const Optimizer now = optimizer_now();
-  const std::string& owner = options.name;
-  const Graph training = make_training_graph(network, now, owner);
-  if (!is_in_f64()) {
-    plan = make_precision_plan(training, now.precision);
-    require_effect(plan);
-  }
-  if (model->store.keep_as(training, kept_formats(plan), model->seed))
-    model->set_precision(decltype(model->precision)(model->precision));  // predictions anew
-  whole = program(training);
-  model->store.add(whole->graph(), model->seed);
-  forward = program(widened(forward_graph(model->name, objective)));
-  gradients = program(make_gradient_graph(network, now, owner));
-  unscaling = program(make_unscaling_graph(network, now, owner));
-  update = program(make_update_graph(network, now, owner));
-  model->store.add(gradients->graph(), model->seed);
-  averages = Averages(training, owner);
-}
 
 Step::Step(Model& model, Objective objective, Optimizer optimizer, StepOptions options)
     : implementation_(std::make_shared<Implementation>()) {
@@ -181,6 +39,7 @@ Step::Step(Model& model, Objective objective, Optimizer optimizer, StepOptions o
           "' is no name for a step");
   check(optimizer);
   self.model = ModelAccess::shared(model);
+  self.chooses_scale = optimizer.loss_scale.kind == LossScale::Kind::automatic;
   self.objective = std::move(objective);
   self.optimizer = std::move(optimizer);
   self.options = std::move(options);
@@ -192,7 +51,10 @@ Step::Step(Model& model, Objective objective, Optimizer optimizer, StepOptions o
   if (self.is_in_f64() && !self.model->is_in_f64())
     self.model->set_precision(self.optimizer.precision);
   self.require_format();
+  self.require_own_name();
   self.compile();
+  self.model->steps[self.options.name] = implementation_.pointer();
+  if (self.model->run_of_steps.empty()) self.model->run_of_steps = random_digits();
 }
 
 Step::~Step() = default;
@@ -208,6 +70,7 @@ Step Step::clone(Model& model) const {
   Implementation& other = *copy.implementation_;
   const std::lock_guard alone(other.model->in_use);
   other.kernels.set_records(self.kernels.records());
+  other.chooses_scale = self.chooses_scale;
   other.frozen = self.frozen;
   other.compile();
   for (const Program* program : {self.whole.get(), self.gradients.get(), self.update.get()})
@@ -217,6 +80,16 @@ Step Step::clone(Model& model) const {
   other.pending = self.pending;
   other.unscaled = self.unscaled;
   return copy;
+}
+
+void Step::Implementation::require_own_name() const {
+  const auto begins_so = [](const std::string& name, const std::string& other) {
+    return concat(name, '/').starts_with(concat(other, '/'));
+  };
+  for (const auto& [name, step] : model->steps)
+    require(step.expired() || !(begins_so(name, options.name) || begins_so(options.name, name)),
+            "step '", options.name, "': step '", name, "' trains model '", model->name,
+            "': each needs a name of its own (StepOptions::name) for its counters and moments");
 }
 
 void Step::Implementation::require_latest() const {
@@ -248,10 +121,11 @@ StepResult Step::step(std::span<const Tensor> batch) {
   const std::lock_guard alone(self.model->in_use);
   self.require_weights();
   StepResult result;
-  self.run(*self.whole, batch, [&](std::span<const Tensor> results) {
-    result = step_result_of(self.whole->graph(), results);
-    result.loss = output_of(self.whole->graph(), results, "loss");
-  });
+  self.run(*self.whole, self.inputs_for(self.whole->graph(), batch),
+           [&](std::span<const Tensor> results) {
+             result = step_result_of(self.whole->graph(), results);
+             result.loss = output_of(self.whole->graph(), results, "loss");
+           });
   ++self.steps;
   return result;
 }
@@ -261,7 +135,8 @@ std::vector<NamedTensor> Step::forward(std::span<const Tensor> batch) {
   const std::lock_guard alone(self.model->in_use);
   self.require_latest();
   const ThreadScope threads(self.threads());
-  std::vector<Tensor> results = self.forward->executor_for(batch)->run(batch, self.steps);
+  const std::vector<Tensor> inputs = self.inputs_for(self.forward->graph(), batch);
+  std::vector<Tensor> results = self.forward->executor_for(inputs)->run(inputs, self.steps);
   std::vector<NamedTensor> named;
   for (std::size_t i = 0; i < results.size(); ++i)
     named.push_back({self.forward->graph().outputs()[i].name, std::move(results[i])});
@@ -274,7 +149,7 @@ double Step::backward(std::span<const Tensor> batch, double weight) {
   self.require_weights();
   require(!self.unscaled, "step '", self.options.name,
           "': its gradients are unscaled already, update() comes first");
-  std::vector<Tensor> inputs(batch.begin(), batch.end());
+  std::vector<Tensor> inputs = self.inputs_for(self.gradients->graph(), batch);
   inputs.push_back(Tensor::scalar(self.dtype(), weight));
   double loss = 0;
   self.run(*self.gradients, inputs, [&](std::span<const Tensor> results) {
@@ -327,6 +202,24 @@ StepResult Step::update() {
   self.loss = 0;
   self.pending = self.unscaled = false;
   return result;
+}
+
+void Step::leave_scale_to_scaler() {
+  Implementation& self = *implementation_;
+  if (!self.scales()) return;
+  require(self.chooses_scale, "grad scaler: step '", self.options.name,
+          "' has a loss scale of its own; with a GradScaler its Optimizer::loss_scale is off");
+  require(!self.pending, "grad scaler: step '", self.options.name,
+          "' has gradients that it scaled itself, update() comes first");
+  const std::lock_guard alone(self.model->in_use);
+  self.require_weights();
+  self.leave_scale();
+}
+
+void Step::Implementation::leave_scale() {
+  optimizer.loss_scale.kind = LossScale::Kind::off;
+  compile();
+  model->store.set(state_name("loss_scale"), Tensor::scalar(dtype(), 1));
 }
 
 StepResult Step::update_whatever_the_loss(bool checked) {
@@ -416,6 +309,11 @@ void Step::thaw(const std::string& pattern) {
   self.compile();
 }
 
+std::vector<Tensor> Step::Implementation::inputs_for(const Graph& graph,
+                                                     std::span<const Tensor> batch) const {
+  return training_batch(concat("step '", options.name, '\''), graph, batch);
+}
+
 double Step::loss_scale() const {
   const std::shared_lock reading(implementation_->model->in_use);
   return implementation_->model->store.at(implementation_->state_name("loss_scale")).at(0);
@@ -423,9 +321,8 @@ double Step::loss_scale() const {
 
 std::int64_t Step::applied_steps() const {
   const std::shared_lock reading(implementation_->model->in_use);
-  const Tensor& steps =
-      implementation_->model->store.at(implementation_->state_name("applied_steps"));
-  return static_cast<std::int64_t>(steps.at(0));
+  implementation_->require_latest();
+  return implementation_->applied_steps();
 }
 
 }  // namespace narrowgauge

@@ -4,6 +4,7 @@
 
 #include "api/kernel_profile.h"
 #include "api/trainer_implementation.h"
+#include "api/training_batch.h"
 #include "api/training_setup.h"
 #include "base/parallel.h"
 #include "ops/loss/negative_log_likelihood.h"
@@ -42,6 +43,7 @@ Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions op
     self.update = std::make_unique<Program>(*setup.update, compile_options, self.model->store,
                                             self.options.seed);
   const std::lock_guard alone(self.model->in_use);
+  self.model->steps.clear();
   // Removes the states of an earlier Trainer, which may have computed in another format.
   self.model->store.remove({Role::moment, Role::control, Role::derived});
   self.model->store.unpin();
@@ -125,6 +127,7 @@ void Trainer::Implementation::prepare(Program& program, const DataSource& source
                                       std::int64_t batch, std::int64_t samples) {
   TensorTypes inputs = source.sample_types();
   for (TensorType& type : inputs) type.shape.insert(type.shape.begin(), Dim(batch));
+  inputs = training_types(program.graph(), std::move(inputs));
   const Values& taken = program.graph().inputs();
   if (taken.size() == inputs.size() + 1)  // a part of a batch comes with its weight
     inputs.push_back(program.graph().type(taken.back()));
@@ -174,11 +177,13 @@ Evaluation Trainer::evaluate(const std::shared_ptr<DataSource>& source, std::int
   MetricSet metrics(measured_with(self.options.metrics), self.options.own_metrics);
   const std::optional<std::int64_t> ignored = ignored_label_of(self.training_graph);
   while (const std::optional<Batch> next = loader.next()) {
+    const std::vector<Tensor> tensors =
+        training_batch("evaluate", self.training_graph, next->tensors);
     const std::vector<Tensor> results =
         self.model->run([&] { return self.known_evaluation(); },
-                        [&]() -> Program& { return self.evaluation_program(); }, next->tensors);
-    const std::int64_t samples = next->tensors.at(0).dims().at(0);
-    const Tensor &scores = results.at(0), &labels = next->tensors.back();
+                        [&]() -> Program& { return self.evaluation_program(); }, tensors);
+    const std::int64_t samples = tensors.at(0).dims().at(0);
+    const Tensor &scores = results.at(0), &labels = tensors.back();
     metrics.add({.prediction = self.evaluates_rows ? rows_of_scores(scores) : scores,
                  .target = self.evaluates_rows ? labels.reshaped({labels.size()}) : labels,
                  .loss = results.at(1).at(0),

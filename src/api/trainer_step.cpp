@@ -4,6 +4,7 @@
 
 #include "api/step_outputs.h"
 #include "api/trainer_implementation.h"
+#include "api/training_batch.h"
 #include "base/parallel.h"
 #include "train/training_graph.h"
 
@@ -73,7 +74,8 @@ double Trainer::Implementation::accumulate(std::span<const Tensor> batch) {
 
 // Runs the step once more, at the loss scale that it had.
 std::string Trainer::Implementation::first_not_finite(const StepResult& result,
-                                                      std::span<const Tensor> batch) {
+                                                      std::span<const Tensor> given) {
+  const std::vector<Tensor> batch = training_batch("step", training_graph, given);
   const ThreadScope threads(options.threads > 0 ? options.threads : thread_count());
   const std::lock_guard alone(model->in_use);
   StateStore& store = model->store;
@@ -109,10 +111,11 @@ void Trainer::Implementation::drop_gradients() {
   model->store.set(losses_finite_name, Tensor::scalar(DType::boolean, 1));
 }
 
-StepResult Trainer::step(std::span<const Tensor> batch) {
+StepResult Trainer::step(std::span<const Tensor> given) {
   Implementation& self = *implementation_;
   const std::lock_guard alone(self.model->in_use);
   self.require_weights();
+  const std::vector<Tensor> batch = training_batch("step", self.training_graph, given);
   const ThreadScope threads(self.options.threads > 0 ? self.options.threads : thread_count());
   StepResult result;
   if (!self.update) {

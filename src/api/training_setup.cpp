@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "api/amp_choice.h"
+#include "api/built_network.h"
 #include "base/open_file.h"
 #include "base/parallel.h"
 #include "passes/in_f64.h"
@@ -81,8 +82,8 @@ void set_up_graphs(TrainingSetup& setup, const Graph& forward) {
 
 Graph loss_graph(const std::string& name, const BuildNetwork& build, const Loss& loss, Mode mode) {
   Network network(name, mode);
-  const Value prediction = build(network);
-  const Value value = loss(network, prediction);
+  const Value prediction = built_prediction(network, build);
+  const Value value = built_loss(network, loss, prediction);
   if (mode == Mode::evaluate) network.graph().output("prediction", prediction);
   network.graph().output("loss", value);
   return std::move(network.graph());

@@ -61,7 +61,7 @@ std::vector<Tensor> tensors_in(const DataSet& set) {
   std::vector<Tensor> columns;
   for (const NamedTensor& input : set.inputs) columns.push_back(input.tensor);
   for (const NamedTensor& target : set.targets) {
-    const bool labels = set.classes > 0 && target.tensor.dtype() == DType::u8;
+    const bool labels = set.classes > 0 && is_integer(target.tensor.dtype());
     columns.push_back(labels ? target.tensor.cast(DType::i64) : target.tensor);
   }
   return columns;
@@ -147,7 +147,7 @@ TensorSource::TensorSource(const DataSet& set, const ImageTransform& transform)
   const TensorType labels = set.target().type();
   const bool classes = columns_[1].dtype() == DType::i64 && labels.shape.size() == 1;
   require(classes || labels.dtype == DType::f32, "data ", set.name,
-          ": expected labels i64[N] or u8[N], or f32 numbers, got ", labels);
+          ": expected labels [N] of whole numbers, or f32 numbers, got ", labels);
 }
 
 TensorSource::~TensorSource() = default;

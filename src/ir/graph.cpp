@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -47,9 +48,16 @@ NodeOptions options_of(const Node& node) {
 
 std::string Node::full_name() const { return instance == 0 ? name : concat(name, '#', instance); }
 
+namespace {
+
+// As a graph keeps its values: passes take them over into others.
+Value without_identity(Value value) { return {value.node, value.output}; }
+
+}  // namespace
+
 Value Graph::input(std::string input_name, TensorType type) {
   const Value value = add(Input{std::move(type)}, {}, {.name = std::move(input_name)});
-  inputs_.push_back(value);
+  inputs_.push_back(without_identity(value));
   return value;
 }
 
@@ -75,8 +83,7 @@ Value Graph::state(State state) {
   check(state.initial, state.name);
   require(!find_state(state.name), "graph ", name_, ": state '", state.name, "' exists already");
   const Value value = add(StateValue{state.type}, {}, {.name = state.name});
-  state.current = value;
-  state.next = value;
+  state.current = state.next = without_identity(value);
   states_.push_back(std::move(state));
   return value;
 }
@@ -91,14 +98,14 @@ void Graph::set_next(std::string_view state_name, Value next) {
   require(found != states_.end(), "graph ", name_, ": no state '", state_name, "'");
   require(type(next) == found->type, "state '", state_name, "': holds ", found->type, ", next is ",
           type(next));
-  found->next = next;
+  found->next = without_identity(next);
 }
 
 void Graph::output(std::string output_name, Value value) {
-  info(value);  // throws for a value of another graph
+  require_own(value, concat("graph ", name_, ": output '", output_name, '\''));
   require(find_output(output_name).is_absent(), "graph ", name_, ": output '", output_name,
           "' exists already");
-  outputs_.push_back({std::move(output_name), value});
+  outputs_.push_back({std::move(output_name), without_identity(value)});
 }
 
 namespace {
@@ -147,6 +154,11 @@ Value Graph::add(const OpRecord& op, Attributes attributes, Values inputs, NodeO
   node.name = options.name.empty() ? unique_name(scope_.prefix + lower(op.info.name))
                                    : std::move(options.name);
   try {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].is_absent()) continue;
+      if (!owns(inputs[i])) require_own(inputs[i], concat("input ", i));
+      inputs[i] = without_identity(inputs[i]);
+    }
     node.outputs = infer_outputs(*this, op, attributes, inputs);
   } catch (const UnknownValueError& error) {
     throw UnknownValueError(concat("node '", node.full_name(), "': ", error.what()));
@@ -166,14 +178,32 @@ Value Graph::add(const OpRecord& op, Attributes attributes, Values inputs, NodeO
   node.attributes = std::move(attributes);
   node.inputs = std::move(inputs);
   nodes_.push_back(std::move(node));
-  return {index, 0};
+  return {index, 0, identity_};
+}
+
+std::uint32_t Graph::next_identity() {
+  static std::atomic<std::uint32_t> latest = 0;
+  std::uint32_t next = 0;
+  while (next == 0) next = ++latest;
+  return next;
+}
+
+bool Graph::owns(Value value) const {
+  return (value.graph == 0 || value.graph == identity_) && value.node >= 0 &&
+         value.node < static_cast<int>(nodes_.size()) && value.output >= 0 &&
+         value.output < static_cast<int>(node(value.node).outputs.size());
+}
+
+void Graph::require_own(Value value, std::string_view who) const {
+  if (owns(value)) return;
+  require(!value.is_absent(), who, ": a value that was never set");
+  require(value.graph == 0 || value.graph == identity_, who, ": a value of another graph than '",
+          name_, "', whose layers take its own alone");
+  throw UsageError(concat(who, ": has no value ", value.node, '@', value.output));
 }
 
 const ValueInfo& Graph::info(Value value) const {
-  require<InternalError>(value.node >= 0 && value.node < static_cast<int>(nodes_.size()) &&
-                             value.output >= 0 &&
-                             value.output < static_cast<int>(node(value.node).outputs.size()),
-                         "graph ", name_, ": no value ", value.node, '@', value.output);
+  if (!owns(value)) require_own(value, concat("graph '", name_, '\''));
   return node(value.node).output(value.output);
 }
 

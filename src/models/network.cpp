@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ir/unknown_op.h"
+#include "models/layer_input.h"
 #include "ops/activation/gelu.h"
 #include "ops/activation/relu.h"
 #include "ops/activation/sigmoid.h"
@@ -70,6 +71,7 @@ Value Network::parameter(const std::string& name, Dims dims, Initial initial) {
 void Network::output(std::string name, Value value) {
   const bool taken = std::ranges::find(outputs_, name, &GraphOutput::name) != outputs_.end();
   require(!taken, "network '", graph_.name(), "': has an output '", name, "' already");
+  require_input(*this, value, "output", name);
   outputs_.push_back({std::move(name), value});
 }
 
@@ -104,6 +106,8 @@ AutocastScope Network::autocast(AutocastOptions options) {
 }
 
 Values Network::gradients(Value scalar, const Values& of) {
+  require_input(*this, scalar, "gradients");
+  for (const Value x : of) require_input(*this, x, "gradients");
   require(shape(scalar).empty(), "gradients: expected a scalar, got ", graph_.type(scalar));
   const Value outputs[] = {scalar};
   const Value seeds[] = {graph_.constant(Tensor::scalar(graph_.type(scalar).dtype, 1))};
@@ -153,6 +157,7 @@ void check_conv(const ConvOptions& options) {
 }  // namespace
 
 Value Network::conv(Value x, std::int64_t channels, ConvOptions options, std::string given) {
+  require_input(*this, x, "conv", given);
   require(shape(x).size() == 4, "conv: expected images [N,C,H,W], got ", graph_.type(x));
   require(options.groups >= 1 && shape(x)[1].value() >= options.groups, "conv: expected from 1 to ",
           shape(x)[1], " groups for ", graph_.type(x), ", got ", options.groups);
@@ -179,6 +184,7 @@ Value Network::conv(Value x, std::int64_t channels, ConvOptions options, std::st
 
 Value Network::conv_transpose(Value x, std::int64_t channels, ConvTransposeOptions options,
                               std::string given) {
+  require_input(*this, x, "conv_transpose", given);
   require(shape(x).size() == 4, "conv_transpose: expected images [N,C,H,W], got ", graph_.type(x));
   const auto [k, stride, dilation, groups, padding, extra, bias] = options;
   require(k >= 1 && stride >= 1 && dilation >= 1 && padding >= 0 && extra >= 0,
@@ -203,6 +209,7 @@ Value Network::conv_transpose(Value x, std::int64_t channels, ConvTransposeOptio
 }
 
 Value Network::linear(Value x, std::int64_t units, std::string given) {
+  require_input(*this, x, "linear", given);
   const Shape from = shape(x);
   require(from.size() >= 2, "linear: expected [N,...,features], got ", graph_.type(x));
   const std::int64_t features = from.back().value();
@@ -224,6 +231,7 @@ Value Network::linear(Value x, std::int64_t units, std::string given) {
 }
 
 Value Network::batch_norm(Value x, std::string given) {
+  require_input(*this, x, "batch_norm", given);
   require(shape(x).size() >= 2, "batch_norm: expected [N,C,...], got ", graph_.type(x));
   const std::string name = layer_name(given, "batchnorm");
   const std::int64_t channels = shape(x)[1].value();
@@ -245,6 +253,7 @@ Value Network::batch_norm(Value x, std::string given) {
 Value Network::layer_norm(Value x, std::string given, double epsilon) {
   require(epsilon >= double{std::numeric_limits<float>::min()} && std::isfinite(epsilon),
           "layer_norm: expected a finite epsilon of 1.2e-38 or more, got ", epsilon);
+  require_input(*this, x, "layer_norm", given);
   require(!shape(x).empty(), "layer_norm: expected at least one axis, got ", graph_.type(x));
   const std::string name = layer_name(given, "layernorm");
   const std::int64_t features = shape(x).back().value();
@@ -257,6 +266,7 @@ Value Network::layer_norm(Value x, std::string given, double epsilon) {
 
 Value Network::dropout(Value x, double ratio, std::string given) {
   require(ratio >= 0 && ratio < 1, "dropout: expected a ratio from 0 to below 1, got ", ratio);
+  require_input(*this, x, "dropout", given);
   if (mode_ != Mode::train || ratio == 0) return x;
   const std::string name = layer_name(given, "dropout");
   const Value rate = graph_.constant(Tensor::scalar(DType::f32, ratio));
@@ -309,6 +319,7 @@ Value Network::global_average_pool(Value x) {
 }
 
 Value Network::flatten(Value x) {
+  require_input(*this, x, "flatten");
   require(!shape(x).empty(), "flatten: expected at least one axis, got ", graph_.type(x));
   const Shape& from = shape(x);
   const Dim rest = element_count(Shape(from.begin() + 1, from.end()));
@@ -320,11 +331,15 @@ Value Network::op(std::string_view op_name, Values inputs, std::string_view attr
   if (!record) throw ModelError("network: " + unknown_op_text(op_name, op_table()));
   require(record != &record_of<Input>() && record != &record_of<StateValue>(), "network: op '",
           op_name, "' cannot be added by name; use input() or parameter()");
+  if (!record->inputs.empty() && record->inputs.back().variadic)
+    for (std::size_t i = record->inputs.size() - 1; i < inputs.size(); ++i)
+      require_input(*this, inputs[i], "op", op_name);
   return graph_.add(*record, parse_attributes(attributes, *record, op_table()), std::move(inputs),
                     {.name = graph_.unique_name(prefix_ + std::string(op_name))});
 }
 
 Value Network::shared(const std::function<Value()>& body) {
+  require_function(body, "shared", "body");
   const bool outer = std::exchange(sharing_, true);
   const Value result = body();
   sharing_ = outer;
@@ -332,6 +347,7 @@ Value Network::shared(const std::function<Value()>& body) {
 }
 
 Value Network::scope(const std::string& name, const std::function<Value()>& body) {
+  require_function(body, "scope", "body");
   const std::string outer = prefix_;
   prefix_ += name + ".";
   const Value result = body();

@@ -2,6 +2,7 @@
 // Attention with its projections, and positions by rotation.
 #include <cmath>
 
+#include "models/layer_input.h"
 #include "narrowgauge/network.h"
 #include "ops/math/arithmetic.h"
 #include "ops/math/matmul.h"
@@ -50,6 +51,7 @@ Values projection_weights(Network& net, const std::string& name, std::int64_t wi
 }  // namespace
 
 Value Network::rotary_embedding(Value x, const RotaryOptions& options, std::string given) {
+  require_input(*this, x, "rotary_embedding", given);
   const Shape from = shape(x);
   require(from.size() == 3 && from[1].is_known() && from[2].is_known(),
           "rotary_embedding: expected [N,T,width] with known T and width, got ", graph_.type(x));
@@ -73,6 +75,7 @@ Value Network::rotary_embedding(Value x, const RotaryOptions& options, std::stri
 
 Value Network::cross_attention(Value query, Value memory, const AttentionOptions& options,
                                std::string given) {
+  for (const Value x : {query, memory}) require_input(*this, x, "cross_attention", given);
   for (const Value x : {query, memory})
     require(shape(x).size() == 3 && shape(x)[2].is_known(),
             "cross_attention: expected query and memory [N,T,width] with known widths, got ",
@@ -100,14 +103,20 @@ Value Network::cross_attention(Value query, Value memory, const AttentionOptions
 }
 
 Value Network::residual(Value x, const std::function<Value(Value)>& body) {
+  require_function(body, "residual", "body");
+  require_input(*this, x, "residual");
   const Value y = body(x);
+  require_input(*this, y, "residual");
   require(shape(y) == shape(x), "residual: expected a body that gives ", graph_.type(x), ", got ",
           graph_.type(y));
   return add(x, y);
 }
 
 Value Network::sequential(Value x, const std::vector<std::function<Value(Value)>>& layers) {
-  for (const auto& layer : layers) x = layer(x);
+  for (const auto& layer : layers) {
+    require_function(layer, "sequential", "layer");
+    x = layer(x);
+  }
   return x;
 }
 

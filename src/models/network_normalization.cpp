@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "models/layer_input.h"
 #include "narrowgauge/network.h"
 #include "ops/nn/group_normalization.h"
 #include "ops/nn/rms_normalization.h"
@@ -20,6 +21,7 @@ void check_epsilon(const char* layer, double epsilon) {
 
 Value Network::group_norm(Value x, std::int64_t groups, std::string given, double epsilon) {
   check_epsilon("group_norm", epsilon);
+  require_input(*this, x, "group_norm", given);
   require(shape(x).size() >= 3 && shape(x)[1].is_known(),
           "group_norm: expected [N,C,...] of rank 3 or more with known channels, got ",
           graph_.type(x));
@@ -35,6 +37,7 @@ Value Network::group_norm(Value x, std::int64_t groups, std::string given, doubl
 
 Value Network::rms_norm(Value x, std::string given, double epsilon) {
   check_epsilon("rms_norm", epsilon);
+  require_input(*this, x, "rms_norm", given);
   require(!shape(x).empty() && shape(x).back().is_known(),
           "rms_norm: expected at least one axis of known size, got ", graph_.type(x));
   const std::string name = layer_name(given, "rmsnorm");

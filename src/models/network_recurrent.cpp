@@ -3,6 +3,7 @@
 // are put in order on their way to the op.
 #include <cmath>
 
+#include "models/layer_input.h"
 #include "narrowgauge/network.h"
 #include "ops/recurrent/gru.h"
 #include "ops/recurrent/lstm.h"
@@ -26,6 +27,7 @@ class Recurrent {
       : net_(net), hidden_(hidden), options_(options), name_(std::move(name)), gates_(gates) {}
 
   Value over(Value x) const {
+    require_input(net_, x, name_);
     require(hidden_ >= 1 && options_.layers >= 1 && options_.dropout >= 0 && options_.dropout < 1,
             name_, ": expected hidden and layers of 1 or more and dropout from 0 to below 1, got ",
             hidden_, ", ", options_.layers, " and ", options_.dropout);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers of networks over sequences, and the cutting and joining of tensors for them.
+#include "models/layer_input.h"
 #include "narrowgauge/network.h"
 #include "ops/nn/attention.h"
 #include "ops/nn/random_key.h"
@@ -13,13 +14,15 @@ namespace narrowgauge {
 Value Network::embedding(Value indices, std::int64_t count, std::int64_t width, std::string given) {
   require(count >= 1 && width >= 1, "embedding: expected at least one vector of one number, got ",
           count, " of ", width);
+  require_input(*this, indices, "embedding", given);
   const std::string name = layer_name(given, "embedding");
   const Value table = parameter(name + ".weight", {count, width}, initials_.embedding);
-  return graph_.add(Gather{}, {table, indices}, {.name = name});
+  return graph_.add(Gather{.counts_from_end = false}, {table, indices}, {.name = name});
 }
 
 Value Network::attention(Value query, Value key, Value value, const AttentionOptions& options,
                          std::string given) {
+  for (const Value x : {query, key, value}) require_input(*this, x, "attention", given);
   for (const Value x : {query, key, value})
     require(shape(x).size() == 3 && shape(x)[2] == shape(query).back(),
             "attention: expected query, key and value [N,T,width], got ", graph_.type(x));
@@ -47,6 +50,8 @@ Value Network::expand(Value x, Shape to, std::string given) {
 }
 
 Value Network::concat(Values parts, std::int64_t axis, std::string given) {
+  require(!parts.empty(), "concat: expected at least one part, got none");
+  for (const Value x : parts) require_input(*this, x, "concat", given);
   return graph_.add(Concat{axis}, std::move(parts), {.name = layer_name(given, "concat")});
 }
 

@@ -109,8 +109,10 @@ class Mover {
     if (node.outputs[0].type.dtype != DType::f32 || zero_point(now_, table->zero) != 0)
       return false;
     Graph& graph = rebuild_.graph();
-    const Value rows = graph.add(Gather{}, {table->bytes, inputs[1]}, options_beside(node));
-    const Value scales = graph.add(Gather{}, {table->scale, inputs[1]}, options_beside(node));
+    const Value rows =
+        graph.add(node.as<Gather>(), {table->bytes, inputs[1]}, options_beside(node));
+    const Value scales =
+        graph.add(node.as<Gather>(), {table->scale, inputs[1]}, options_beside(node));
     Shape columns = now_.type(scales).shape;
     columns.resize(now_.type(rows).shape.size(), 1);
     const Value column = graph.add(ReshapeTo{columns}, {scales}, options_beside(node));

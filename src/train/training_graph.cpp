@@ -62,12 +62,13 @@ std::string moment_name(std::string_view owner, std::string_view parameter, std:
   return owner == trainer_owner ? name : concat(owner, '/', name);
 }
 
-Graph make_training_graph(const Graph& forward, const Optimizer& optimizer,
-                          std::string_view owner) {
+Graph make_training_graph(const Graph& forward, const Optimizer& optimizer, std::string_view owner,
+                          const StepsTaken& taken) {
   TrainingParts parts(forward, dtype_of_loss(forward), optimizer, owner);
   const Value loss = loss_of(forward);
   parts.find_parameters();
   parts.add_scale();
+  parts.add_own_steps(taken);
   parts.find_gradients(loss, parts.scale());
   parts.check_gradients(parts.scale());
   const Value finite = parts.is_finite(loss);
@@ -128,11 +129,13 @@ Graph make_unscaling_graph(const Graph& forward, const Optimizer& optimizer,
   return verified(std::move(graph));
 }
 
-Graph make_update_graph(const Graph& forward, const Optimizer& optimizer, std::string_view owner) {
+Graph make_update_graph(const Graph& forward, const Optimizer& optimizer, std::string_view owner,
+                        const StepsTaken& taken) {
   TrainingParts parts(parameters_alone(forward), dtype_of_loss(forward), optimizer, owner);
   Graph& graph = parts.graph();
   parts.find_parameters();
   parts.add_scale();
+  parts.add_own_steps(taken);
   const SumStates sums(parts);
   for (TrainedParameter& parameter : parts.parameters())
     parameter.gradient = parts.moment(parameter, gradient_sum_name);

@@ -4,6 +4,8 @@
 // nothing before the step is over.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +28,8 @@ inline constexpr std::string_view skipped_steps_name = "training/skipped_steps";
 // the sum of gradients of a step in two parts.
 inline constexpr std::string_view average_name = "average";
 inline constexpr std::string_view gradient_sum_name = "gradient";
+// A counter beside a parameter, see StepsTaken.
+inline constexpr std::string_view own_steps_name = "own_steps";
 
 // Of a moment beside a parameter: "conv.weight.velocity", of a step's own
 // "step/conv.weight.velocity".
@@ -37,8 +41,13 @@ std::string moment_name(std::string_view owner, std::string_view parameter, std:
 // and learning_rate. A loss scale that is `automatic` is off: whoever settles the format settles it
 // too (api/training_setup.h). The state overflows_left is there with a hysteresis above 1 alone,
 // and rate_factor, by which the learning rate is multiplied, for a schedule with a plateau.
+//
+// Of parameters that were not updated in all of the owner's steps, `taken` has the steps that they
+// were updated in. Each has a counter of its own, which begins there, and by which its rule goes;
+// all others go by applied_steps. One that is not updated now keeps it, and its average goes on.
+using StepsTaken = std::map<std::string, std::int64_t>;
 Graph make_training_graph(const Graph& forward, const Optimizer& optimizer,
-                          std::string_view owner = trainer_owner);
+                          std::string_view owner = trainer_owner, const StepsTaken& taken = {});
 
 // A step in two parts, for the gradients of several batches or of several losses. The gradients add
 // up in states beside the parameters; `owner` names these, counters and moments, so that several
@@ -55,6 +64,7 @@ Graph make_unscaling_graph(const Graph& forward, const Optimizer& optimizer,
                            std::string_view owner);
 // Updates the parameters by the sums, which begin anew. Outputs as those of a training graph,
 // without the loss.
-Graph make_update_graph(const Graph& forward, const Optimizer& optimizer, std::string_view owner);
+Graph make_update_graph(const Graph& forward, const Optimizer& optimizer, std::string_view owner,
+                        const StepsTaken& taken = {});
 
 }  // namespace narrowgauge

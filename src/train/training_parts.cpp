@@ -72,6 +72,24 @@ void TrainingParts::add_scale() {
     overflows_left_ = control("overflows_left", DType::i64, static_cast<double>(scale.hysteresis));
 }
 
+void TrainingParts::add_own_steps(const StepsTaken& taken) {
+  const std::vector<State> states = graph_.states();
+  for (const auto& [name, count] : taken) {
+    State state;
+    state.name = narrowgauge::moment_name(owner_, name, own_steps_name);
+    state.role = Role::control;
+    state.type = {DType::i64, {}};
+    state.initial = Initial::constant(static_cast<double>(count));
+    const Value steps = graph_.state(std::move(state));
+    const auto trained = std::ranges::find(parameters_, name, &TrainedParameter::name);
+    const auto known = std::ranges::find(states, name, &State::name);
+    if (trained != parameters_.end())
+      trained->steps = steps;
+    else if (known != states.end())
+      resting_.push_back({name, known->type, known->current, absent, {}, steps});
+  }
+}
+
 void TrainingParts::find_gradients(Value loss, Value seed) {
   Values wanted;
   for (const TrainedParameter& parameter : parameters_) wanted.push_back(parameter.current);
@@ -177,7 +195,14 @@ Value TrainingParts::rate_for(double factor) {
 }
 
 void TrainingParts::update_parameters() {
-  for (const TrainedParameter& parameter : parameters_) update(parameter);
+  for (const TrainedParameter& parameter : parameters_) {
+    update(parameter);
+    if (parameter.steps.is_absent()) continue;
+    const std::string name = moment_name(parameter, own_steps_name);
+    const Value one = graph_.constant(Tensor::scalar(DType::i64, 1));
+    const Value more = add(Add{}, {parameter.steps, one}, name + ".more");
+    graph_.set_next(name, add(Where{}, {applied_, more, parameter.steps}, name + ".next"));
+  }
 }
 
 Value TrainingParts::average_step(DType dtype) {
@@ -190,20 +215,25 @@ Value TrainingParts::average_step(DType dtype) {
   return add(Where{}, {applied_, share, number(0)}, name);
 }
 
-// From zero the first step goes all the way.
+void TrainingParts::average(const TrainedParameter& parameter, Value step) {
+  const std::string name = moment_name(parameter, average_name);
+  const Value before = moment(parameter, average_name);
+  const Value next = graph_.find_state(parameter.name)->next;
+  const Value way = add(Mul{}, {add(Sub{}, {next, before}, name + ".way"), step}, name + ".step");
+  graph_.set_next(name, add(Add{}, {before, way}, name + ".next"));
+}
+
+// From zero the first step goes all the way. As in PyTorch the average of a parameter that is not
+// updated goes on towards it.
 void TrainingParts::average_parameters() {
   if (optimizer_.ema_decay == 0) return;
   std::map<DType, Value> steps;
-  for (const TrainedParameter& parameter : parameters_) {
-    Value& step = steps[parameter.type.dtype];
-    if (step.is_absent()) step = average_step(parameter.type.dtype);
-    const std::string name = moment_name(parameter, average_name);
-    const Value average = moment(parameter, average_name);
-    const Value next = graph_.find_state(parameter.name)->next;
-    const Value way =
-        add(Mul{}, {add(Sub{}, {next, average}, name + ".way"), step}, name + ".step");
-    graph_.set_next(name, add(Add{}, {average, way}, name + ".next"));
-  }
+  for (const auto* const list : {&parameters_, &resting_})
+    for (const TrainedParameter& parameter : *list) {
+      Value& step = steps[parameter.type.dtype];
+      if (step.is_absent()) step = average_step(parameter.type.dtype);
+      average(parameter, step);
+    }
 }
 
 // Connects the ports of the rule by their names.
@@ -238,7 +268,8 @@ Value TrainingParts::given(const TrainedParameter& parameter, std::string_view p
   if (port == "learning_rate") return rate_for(parameter.settings.rate);
   if (port == "multiplier") return multiplier_;
   if (port == "applied") return applied_;
-  return port == "applied_steps" ? applied_steps_ : absent;
+  if (port != "applied_steps") return absent;
+  return parameter.steps.is_absent() ? applied_steps_ : parameter.steps;
 }
 
 void TrainingParts::add_outputs() {

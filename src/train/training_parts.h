@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "train/parameter_settings.h"
+#include "train/training_graph.h"
 
 namespace narrowgauge {
 
@@ -16,6 +17,7 @@ struct TrainedParameter {
   TensorType type;
   Value current, gradient;
   ParameterSettings settings;
+  Value steps{};  // in which it was updated so far; absent: in all that were applied
 };
 
 // Adds parts to a graph; each needs those above it.
@@ -38,8 +40,9 @@ class TrainingParts {
   std::string moment_name(const TrainedParameter& parameter, std::string_view kind) const;
   void set_next_control(std::string_view name, Value next);
 
-  void find_parameters();  // those that are not frozen
-  void add_scale();        // loss scale, and the counters of steps
+  void find_parameters();                       // those that are not frozen
+  void add_scale();                             // loss scale, and the counters of steps
+  void add_own_steps(const StepsTaken& taken);  // counters of single parameters
   Value scale() const { return scale_; }
   // Of seed * loss; 0 for a parameter behind a step such as Floor, as in PyTorch. ModelError for
   // one that has none, naming what blocks it.
@@ -67,6 +70,7 @@ class TrainingParts {
   // Whether overflows are counted before the scale goes down.
   bool counts_down() const { return is_dynamic() && optimizer_.loss_scale.hysteresis > 1; }
   bool is_dynamic() const { return optimizer_.loss_scale.kind == LossScale::Kind::dynamic; }
+  void average(const TrainedParameter& parameter, Value step);
   void clip_values();
   Value rate_for(double factor);
   void update(const TrainedParameter& parameter);
@@ -78,6 +82,7 @@ class TrainingParts {
   const Optimizer& optimizer_;
   std::string owner_;
   std::vector<TrainedParameter> parameters_;
+  std::vector<TrainedParameter> resting_;  // not updated, but among those whose steps are counted
   Value scale_, good_steps_, applied_steps_, skipped_steps_, overflows_left_;
   Value rate_factor_;  // of a plateau, or a step whose rate may be set
   Value health_, norm_, applied_, outcome_, multiplier_;

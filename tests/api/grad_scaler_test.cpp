@@ -11,7 +11,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "narrowgauge/narrowgauge.h"
+#include "api/small_training.h"
 
 namespace narrowgauge::grad_scaler_test {
 namespace {
@@ -142,6 +142,63 @@ TEST(grad_scaler, refuses_calls_out_of_turn) {
   GradScaler other;
   other.set_state(scaler.state());
   EXPECT_EQ(other.state(), scaler.state());
+}
+
+Objective classifying() {
+  return [](Network& net) { return softmax_cross_entropy()(net, small_network()(net)); };
+}
+
+Optimizer in_f16(LossScale::Kind kind) {
+  Optimizer optimizer = sgd(0.05);
+  enable_mixed_precision(optimizer, DType::f16);
+  optimizer.loss_scale.kind = kind;
+  return optimizer;
+}
+
+// Scaled by both, gradients would overflow.
+TEST(grad_scaler, scales_a_step_in_f16_that_was_left_to_choose_alone) {
+  Model chooses("net", small_network()), leaves("net", small_network());
+  Step automatic(chooses, classifying(), in_f16(LossScale::Kind::automatic),
+                 {.deterministic = true});
+  Step off(leaves, classifying(), in_f16(LossScale::Kind::off), {.deterministic = true});
+  EXPECT_GT(automatic.loss_scale(), 1);
+  GradScaler first({.initial = 1024}), second({.initial = 1024});
+  for (std::uint64_t i = 0; i < 30; ++i) {
+    first.backward(automatic, small_batch(i));
+    second.backward(off, small_batch(i));
+    EXPECT_TRUE(first.step(automatic)) << i;
+    EXPECT_TRUE(second.step(off)) << i;
+    first.update();
+    second.update();
+  }
+  EXPECT_EQ(automatic.loss_scale(), 1);
+  EXPECT_EQ(automatic.applied_steps(), 30);
+  EXPECT_EQ(chooses.sha256(), leaves.sha256());
+}
+
+TEST(grad_scaler, refuses_a_step_that_was_told_to_scale_or_has_done_so) {
+  Model model("net", small_network());
+  GradScaler scaler;
+  const auto batch = small_batch(0);
+  for (const LossScale::Kind kind : {LossScale::Kind::dynamic, LossScale::Kind::fixed}) {
+    Step step(model, classifying(), in_f16(kind));
+    EXPECT_NE(refusal([&] { scaler.backward(step, batch); }).find("a loss scale of its own"),
+              std::string::npos);
+    step.backward(batch);
+    EXPECT_NE(refusal([&] { scaler.step(step); }).find("a loss scale of its own"),
+              std::string::npos);
+  }
+  Step step(model, classifying(), in_f16(LossScale::Kind::automatic), {.name = "automatic"});
+  step.backward(batch);
+  EXPECT_NE(refusal([&] { scaler.step(step); }).find("that it scaled itself"), std::string::npos);
+  EXPECT_TRUE(step.update().applied());
+  scaler.backward(step, batch);
+  EXPECT_TRUE(scaler.step(step));
+  GradScaler disabled({.enabled = false});
+  Step scales(model, classifying(), in_f16(LossScale::Kind::automatic), {.name = "scales"});
+  disabled.backward(scales, batch);
+  EXPECT_GT(scales.loss_scale(), 1);
+  EXPECT_TRUE(disabled.step(scales));
 }
 
 }  // namespace

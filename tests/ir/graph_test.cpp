@@ -109,7 +109,35 @@ TEST(graph, an_output_has_its_name_alone) {
   const Value x = graph.input("x", two);
   graph.output("y", x);
   EXPECT_EQ(refusal([&] { graph.output("y", x); }), "graph g: output 'y' exists already");
-  EXPECT_THROW(graph.output("z", {7, 0}), InternalError);
+  EXPECT_THROW(graph.output("z", {7, 0}), UsageError);
+}
+
+TEST(graph, takes_no_values_of_another_graph) {
+  Graph first("first"), second("second");
+  const Value x = first.input("x", two), own = second.input("x", two);
+  const std::string text =
+      "a value of another graph than 'second', whose layers take its own alone";
+  EXPECT_EQ(refusal([&] {
+              second.add(Add{}, {own, x}, {.name = "sum"});
+            }),
+            "node 'sum': input 1: " + text);
+  EXPECT_EQ(refusal([&] { second.output("y", x); }), "graph second: output 'y': " + text);
+  EXPECT_EQ(refusal([&] { second.type(x); }), "graph 'second': " + text);
+  EXPECT_EQ(refusal([&] { second.type(absent); }), "graph 'second': a value that was never set");
+  EXPECT_EQ(refusal([&] { second.type({7, 0}); }), "graph 'second': has no value 7@0");
+  second.state(state_of("s"));
+  EXPECT_EQ(refusal([&] { second.set_next("s", x); }), "graph 'second': " + text);
+}
+
+TEST(graph, a_copy_has_the_same_values) {
+  Graph graph("g");
+  const Value x = graph.input("x", two);
+  Graph copy = graph;
+  EXPECT_EQ(copy.type(copy.add(Add{}, {x, x})), two);
+  const Graph moved = std::move(copy);
+  EXPECT_EQ(moved.type(x), two);
+  EXPECT_EQ(moved.inputs()[0], x);
+  EXPECT_EQ(moved.inputs()[0].graph, 0U);  // passes take values over by their places
 }
 
 TEST(graph, a_refused_node_is_named_and_not_added) {

@@ -26,7 +26,7 @@ class Decoder {
     const Value tokens = net_.input("tokens", {net_.batch(), text_.sequence}, DType::i64);
     const Value table = net_.parameter("transformer.wte.weight", {text_.vocabulary, size_.width},
                                        Initial::normal(0, deviation));
-    Value x = net_.apply(Gather{}, {table, tokens}, "transformer.wte");
+    Value x = net_.apply(Gather{.counts_from_end = false}, {table, tokens}, "transformer.wte");
     if (!size_.rotary) x = net_.add(x, positions());
     x = net_.dropout(x, size_.dropout);
     for (std::int64_t i = 0; i < size_.layers; ++i)

@@ -7,7 +7,8 @@
 namespace narrowgauge {
 
 // y[i..., j..., k...] = data[i..., indices[j...], k...], the index taken along `axis`. Negative
-// indices count from the end. Throws DataError at run time for one outside the axis.
+// indices count from the end, if `counts_from_end` says so. Throws DataError at run time for one
+// outside the axis.
 struct Gather {
   static constexpr OpInfo info{.name = "Gather",
                                .inputs = "data:T, indices:I!~",
@@ -15,6 +16,9 @@ struct Gather {
                                .types = "I:index",
                                .precision = clear};
   std::int64_t axis = 0;
+  // What is refused changes no result: it is no attribute, neither in texts and fingerprints of
+  // graphs nor in files of ONNX, where negative indices always count from the end.
+  bool counts_from_end = true;
   static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
   TensorTypes infer(const Inference& in) const;
   std::optional<Shape> numbers(const Inference& in) const;

@@ -20,6 +20,7 @@ namespace {
 // data in memory as [outer, size, inner], the gathered tensor as [outer, count, inner].
 struct GatheredSlices {
   std::int64_t outer = 1, size = 1, inner = 1, count = 1;
+  bool counts_from_end = true;  // indices below 0
 };
 
 // In the order of the axes, or with axis 1 last.
@@ -38,10 +39,10 @@ GatheredSlices gathered_slices(std::string_view op, const Operand& data, const O
   return slices;
 }
 
-std::int64_t checked_index(std::int64_t index, std::int64_t size) {
-  require<DataError>(index >= -size && index < size, "Gather: index ", index,
-                     " is outside an axis of ", size);
-  return index < 0 ? index + size : index;
+std::int64_t checked_index(std::int64_t index, const GatheredSlices& s) {
+  require<DataError>(index >= (s.counts_from_end ? -s.size : 0) && index < s.size, "Gather: index ",
+                     index, " is outside an axis of ", s.size);
+  return index < 0 ? index + s.size : index;
 }
 
 std::int64_t read_index(DType dtype, const void* data, std::int64_t at) {
@@ -104,8 +105,10 @@ CopyElements element_copier(std::int64_t bytes) {
 Offer offer_gather(const Request& request) {
   if (std::string reason = check_dense(request); !reason.empty())
     return Offer::decline(std::move(reason));
-  const GatheredSlices s = gathered_slices("Gather", request.inputs[0], request.inputs[1],
-                                           request.as<Gather>().axis, is_channels_last(request));
+  const auto op = request.as<Gather>();
+  GatheredSlices s = gathered_slices("Gather", request.inputs[0], request.inputs[1], op.axis,
+                                     is_channels_last(request));
+  s.counts_from_end = op.counts_from_end;
   const std::int64_t bytes = s.inner * bits(request.inputs[0].dtype) / 8;
   Offer offer;
   offer.implementation = "rows";
@@ -115,7 +118,7 @@ Offer offer_gather(const Request& request) {
     if (!to || bytes == 0) return;
     auto* const places = reinterpret_cast<std::int64_t*>(call.workspace);
     for (std::int64_t i = 0; i < s.count; ++i)
-      places[i] = checked_index(read_index(type, call.inputs[1].data, i), s.size);
+      places[i] = checked_index(read_index(type, call.inputs[1].data, i), s);
     const Copy copy{s, call.inputs[0].as<const std::byte>(), places, to};
     if (const CopyElements elements = element_copier(bytes); elements && s.count > 0)
       return parallel_for(
@@ -129,12 +132,13 @@ Offer offer_gather(const Request& request) {
 }
 
 Offer gather_reference(const Request& request) {
-  const GatheredSlices s =
-      gathered_slices("Gather", request.inputs[0], request.inputs[1], request.as<Gather>().axis);
+  const auto op = request.as<Gather>();
+  GatheredSlices s = gathered_slices("Gather", request.inputs[0], request.inputs[1], op.axis);
+  s.counts_from_end = op.counts_from_end;
   return reference_offer(request, [s](const auto& in, const auto& out, const KernelCall&) {
     for (std::int64_t i = 0; i < out[0].size(); ++i) {
       const std::int64_t slice = i / s.inner, outer = slice / s.count;
-      const std::int64_t index = checked_index(in[1].integer(slice % s.count), s.size);
+      const std::int64_t index = checked_index(in[1].integer(slice % s.count), s);
       out[0].copy(i, in[0], (outer * s.size + index) * s.inner + i % s.inner);
     }
   });
@@ -154,10 +158,10 @@ Members sort_entries(const GatheredSlices& s, DType type, const void* indices,
   std::fill_n(members.first, s.size + 2, 0);
   // Counts are stored two places ahead, so that filling in the entries leaves the beginnings.
   for (std::int64_t i = 0; i < s.count; ++i)
-    ++members.first[checked_index(read_index(type, indices, i), s.size) + 2];
+    ++members.first[checked_index(read_index(type, indices, i), s) + 2];
   for (std::int64_t j = 2; j <= s.size; ++j) members.first[j + 1] += members.first[j];
   for (std::int64_t i = 0; i < s.count; ++i) {
-    const std::int64_t index = checked_index(read_index(type, indices, i), s.size);
+    const std::int64_t index = checked_index(read_index(type, indices, i), s);
     members.entries[members.first[index + 1]++] = i;
   }
   return members;
@@ -223,7 +227,7 @@ Offer gather_gradient_reference(const Request& request) {
     ReferenceSums sums(out[0].size());
     for (std::int64_t i = 0; i < in[0].size(); ++i) {
       const std::int64_t slice = i / s.inner, outer = slice / s.count;
-      const std::int64_t index = checked_index(in[1].integer(slice % s.count), s.size);
+      const std::int64_t index = checked_index(in[1].integer(slice % s.count), s);
       const std::int64_t to = (outer * s.size + index) * s.inner + i % s.inner;
       sums[to] += in[0][i];
     }

@@ -20,7 +20,7 @@ Tensor as_floats(const Tensor& tensor) {
 // [N, classes, ...] with [N, ...]
 bool has_classes(const Tensor& prediction, const Tensor& target) {
   Dims dims = prediction.dims();
-  if (target.dtype() != DType::i64 || dims.size() < 2 || dims[1] < 1) return false;
+  if (!is_integer(target.dtype()) || dims.size() < 2 || dims[1] < 1) return false;
   dims.erase(dims.begin() + 1);
   return dims == target.dims();
 }
@@ -34,7 +34,8 @@ bool is_yes_or_no(const Tensor& prediction, const Tensor& target) {
 void visit_classes(const MetricBatch& batch, FunctionRef<void(const LabeledScores&)> visit) {
   const Tensor floats = as_floats(batch.prediction);
   const std::span<const float> scores = floats.values<float>();
-  const auto labels = batch.target.values<std::int64_t>();
+  const Tensor whole = labels_as_i64(batch.target);
+  const auto labels = whole.values<std::int64_t>();
   const auto classes = static_cast<std::size_t>(batch.prediction.dims()[1]);
   const auto samples = static_cast<std::size_t>(batch.prediction.dims()[0]);
   const std::size_t places = samples > 0 ? labels.size() / samples : 0;
@@ -61,6 +62,10 @@ void visit_logits(const MetricBatch& batch, FunctionRef<void(const LabeledScores
 
 }  // namespace
 
+Tensor labels_as_i64(const Tensor& labels) {
+  return labels.dtype() == DType::i64 ? labels : labels.cast(DType::i64);
+}
+
 std::int64_t LabeledScores::predicted() const {
   return std::ranges::max_element(scores) - scores.begin();
 }
@@ -73,7 +78,7 @@ std::int64_t classes_of(const MetricBatch& batch) {
 
 bool for_each_label(const MetricBatch& batch, FunctionRef<void(const LabeledScores&)> visit) {
   if (classes_of(batch) == 0) return false;
-  if (batch.target.dtype() == DType::i64)
+  if (is_integer(batch.target.dtype()))
     visit_classes(batch, visit);
   else
     visit_logits(batch, visit);

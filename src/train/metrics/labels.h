@@ -19,8 +19,11 @@ struct LabeledScores {
   std::int64_t predicted() const;  // of equal scores the first
 };
 
+Tensor labels_as_i64(const Tensor& labels);  // whole numbers of any format
+
 // The classes of a batch; 0 where it has none. There are two kinds: scores [N, classes, ...] with
-// labels i64 [N, ...], and logits of any shape whose targets, of the same shape, are all 0 or 1.
+// labels [N, ...] of whole numbers, and logits of any shape whose targets, of the same shape, are
+// all 0 or 1.
 std::int64_t classes_of(const MetricBatch& batch);
 
 // Visits the scores of all labels that are classes and not ignored; false, and no visit, for a

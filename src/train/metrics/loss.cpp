@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "train/metrics/labels.h"
 #include "train/metrics/metric.h"
 
 namespace narrowgauge {
@@ -9,9 +10,10 @@ namespace {
 // How much of a batch the loss is the mean of: all samples, or of labels that count their share.
 double weight_of(const MetricBatch& batch) {
   const auto samples = static_cast<double>(batch.samples);
-  if (!batch.ignored || batch.target.dtype() != DType::i64 || batch.target.size() == 0)
+  if (!batch.ignored || !is_integer(batch.target.dtype()) || batch.target.size() == 0)
     return samples;
-  const auto labels = batch.target.values<std::int64_t>();
+  const Tensor whole = labels_as_i64(batch.target);
+  const auto labels = whole.values<std::int64_t>();
   const auto ignored = static_cast<double>(std::ranges::count(labels, *batch.ignored));
   return samples * (1 - ignored / static_cast<double>(labels.size()));
 }

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graphs of a Step, and which parameters they update.
+#include <algorithm>
+
+#include "api/built_network.h"
+#include "api/step_implementation.h"
+#include "base/parallel.h"
+#include "base/wildcard.h"
+#include "precision/follow.h"
+#include "precision/parameters.h"
+#include "precision/policy.h"
+#include "precision/subnormals.h"
+
+namespace narrowgauge {
+
+namespace {
+
+// Of the groups that match a parameter the last counts.
+bool is_frozen_by_group(const Optimizer& optimizer, const std::string& parameter) {
+  const auto group = std::find_if(
+      optimizer.groups.rbegin(), optimizer.groups.rend(),
+      [&](const ParameterGroup& each) { return matches_wildcard(each.pattern, parameter); });
+  return group != optimizer.groups.rend() && group->frozen;
+}
+
+// Outputs beside the loss, for forward(), which changes no state.
+Graph forward_graph(const std::string& name, const Objective& objective) {
+  Network network(name, Mode::train);
+  const Value loss = built_objective(network, objective);
+  Graph& graph = network.graph();
+  graph.output("loss", loss);
+  for (const GraphOutput& output : network.outputs())
+    if (output.name != "loss") graph.output(output.name, output.value);
+  const std::vector<State> states = graph.states();
+  for (const State& state : states) graph.set_next(state.name, state.current);
+  return std::move(graph);
+}
+
+bool matches_any(const std::vector<std::string>& patterns, const std::string& name) {
+  return std::ranges::any_of(
+      patterns, [&](const std::string& pattern) { return matches_wildcard(pattern, name); });
+}
+
+}  // namespace
+
+std::vector<std::string> Step::Implementation::trained() const {
+  std::vector<std::string> names;
+  for (const State& state : network.states())
+    if (state.role == Role::parameter && matches_any(options.parameters, state.name) &&
+        !matches_any(frozen, state.name) && !is_frozen_by_group(optimizer, state.name) &&
+        counts(state.current))
+      names.push_back(state.name);
+  return names;
+}
+
+// The optimizer with what the step does not update as frozen.
+Optimizer Step::Implementation::optimizer_now() const {
+  const std::vector<std::string> names = trained();
+  Optimizer now = optimizer;
+  for (const State& state : network.states())
+    if (state.role == Role::parameter && std::ranges::find(names, state.name) == names.end())
+      now.groups.push_back({.pattern = state.name, .frozen = true});
+  return now;
+}
+
+std::vector<NamedTensor> Step::Implementation::sums() const {
+  std::vector<NamedTensor> named;
+  for (const std::string& name : trained())
+    named.push_back({name, model->store.at(state_name(name + ".gradient"))});
+  return named;
+}
+
+void Step::Implementation::unscale() {
+  const double scale = model->store.at(state_name("gradient_scale")).at(0);
+  if (scale == 1) return;
+  const Tensor factor = Tensor::scalar(dtype(), 1 / scale);
+  run(*unscaling, std::span(&factor, 1), [](std::span<const Tensor>) {});
+}
+
+void Step::Implementation::set_flag(std::string_view name, bool value) {
+  model->store.set(state_name(name), Tensor::scalar(DType::boolean, value ? 1 : 0));
+}
+
+std::unique_ptr<Program> Step::Implementation::program(const Graph& f32_graph) {
+  CompileOptions compile_options;
+  compile_options.deterministic = options.deterministic;
+  compile_options.kernels = &kernels;
+  compile_options.subnormals = subnormals_of(plan.f32_math);
+  Graph graph = is_in_f64() ? f32_graph : apply(f32_graph, follow(plan, f32_graph));
+  return std::make_unique<Program>(std::move(graph), compile_options, model->store, options.seed);
+}
+
+std::int64_t Step::Implementation::applied_steps() const {
+  const std::string name = state_name("applied_steps");
+  return model->store.has(name) ? static_cast<std::int64_t>(model->store.at(name).at(0)) : 0;
+}
+
+bool Step::Implementation::has_moments(const std::string& parameter) const {
+  const State* const state = network.find_state(parameter);
+  if (!model->store.has(moment_name(options.name, parameter, gradient_sum_name))) return false;
+  return std::ranges::all_of(
+      optimizer.rule.moments_of(state->type.shape), [&](std::string_view moment) {
+        return model->store.has(moment_name(options.name, parameter, moment));
+      });
+}
+
+// A parameter has had its moments since it was updated first. One that is updated without any,
+// where other steps were applied, comes later than these.
+StepsTaken Step::Implementation::steps_taken() const {
+  const std::vector<std::string> names = trained();
+  const std::int64_t applied = applied_steps();
+  const StateStore& store = model->store;
+  StepsTaken taken;
+  for (const std::string& name : names)
+    if (applied > 0 && !has_moments(name)) taken[name] = 0;
+  for (const auto& [name, entry] : store.entries()) {
+    if (entry.role != Role::parameter || taken.contains(name)) continue;
+    const bool trains = std::ranges::find(names, name) != names.end();
+    if (const std::string counter = counter_name(name); store.has(counter))
+      taken[name] = static_cast<std::int64_t>(store.at(counter).at(0));
+    else if (!trains && store.has(moment_name(options.name, name, gradient_sum_name)))
+      taken[name] = applied;
+  }
+  return taken;
+}
+
+std::vector<std::string> Step::Implementation::late_averages(const Averages& all) const {
+  std::vector<std::string> late;
+  for (const auto& [parameter, moment] : all.names())
+    if (applied_steps() > 0 && !model->store.has(moment)) late.push_back(parameter);
+  return late;
+}
+
+void Step::Implementation::compile() {
+  const Optimizer now = optimizer_now();
+  const std::string& owner = options.name;
+  StateStore& store = model->store;
+  const StepsTaken taken = steps_taken();
+  const Graph training = make_training_graph(network, now, owner, taken);
+  if (!is_in_f64()) {
+    plan = make_precision_plan(training, now.precision);
+    require_effect(plan);
+  }
+  averages = Averages(training, owner);
+  const std::vector<std::string> late = late_averages(averages);
+  if (store.keep_as(training, kept_formats(plan), model->seed))
+    model->set_precision(decltype(model->precision)(model->precision));  // predictions anew
+  whole = program(training);
+  store.add(whole->graph(), model->seed);
+  forward = program(widened(forward_graph(model->name, objective)));
+  gradients = program(make_gradient_graph(network, now, owner));
+  unscaling = program(make_unscaling_graph(network, now, owner));
+  update = program(make_update_graph(network, now, owner, taken));
+  store.add(gradients->graph(), model->seed);
+  for (const auto& [name, count] : taken)
+    store.set(counter_name(name), Tensor::scalar(DType::i64, static_cast<double>(count)));
+  for (const std::string& name : late) {
+    const std::string& average = averages.names().at(name);
+    store.set(average, store.declared(name).cast(store.at(average).dtype()));
+  }
+}
+
+}  // namespace narrowgauge

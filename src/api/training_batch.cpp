@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/training_batch.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace narrowgauge {
+
+namespace {
+
+bool becomes_i64(const Graph& graph, std::size_t input, DType given) {
+  return input < graph.inputs().size() && graph.type(graph.inputs()[input]).dtype == DType::i64 &&
+         given != DType::i64 && is_integer(given);
+}
+
+Tensor as_i64(std::string_view who, const std::string& input, const Tensor& given) {
+  if (given.dtype() == DType::u64)
+    for (const std::uint64_t number : given.values<std::uint64_t>())
+      require(number <= std::uint64_t{std::numeric_limits<std::int64_t>::max()}, who, ": input '",
+              input, "' holds ", number, ", which i64 does not reach");
+  return given.cast(DType::i64);
+}
+
+}  // namespace
+
+std::vector<Tensor> training_batch(std::string_view who, const Graph& graph,
+                                   std::span<const Tensor> batch) {
+  std::vector<Tensor> inputs(batch.begin(), batch.end());
+  for (std::size_t i = 0; i < std::min(inputs.size(), graph.inputs().size()); ++i) {
+    const Value input = graph.inputs()[i];
+    const Shape& shape = graph.type(input).shape;
+    const Dims& dims = inputs[i].dims();
+    const bool open = !shape.empty() && !shape[0].is_known();
+    require(!open || dims.empty() || dims[0] > 0, who,
+            ": expected a batch of at least one sample, got input '", graph.value_name(input), "' ",
+            inputs[i].type());
+    if (becomes_i64(graph, i, inputs[i].dtype()))
+      inputs[i] = as_i64(who, graph.value_name(input), inputs[i]);
+  }
+  return inputs;
+}
+
+TensorTypes training_types(const Graph& graph, TensorTypes types) {
+  for (std::size_t i = 0; i < types.size(); ++i)
+    if (becomes_i64(graph, i, types[i].dtype)) types[i].dtype = DType::i64;
+  return types;
+}
+
+}  // namespace narrowgauge
