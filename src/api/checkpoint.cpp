@@ -6,6 +6,7 @@
 #include "api/checkpoint_folder.h"
 #include "api/trainer_implementation.h"
 #include "base/log.h"
+#include "io/tensor_index.h"
 #include "train/training_graph.h"
 
 namespace narrowgauge {
@@ -45,8 +46,9 @@ class Mismatches {
   void compare_states(const std::vector<NamedTensor>& wanted) {
     std::size_t missing = 0;
     std::string first;
+    const TensorIndex there(file_);
     for (const auto& [name, tensor] : wanted) {
-      const Tensor* const value = file_.find(name);
+      const Tensor* const value = there.find(name);
       if (value && value->type() == tensor.type()) continue;
       if (missing++ == 0) first = concat("it has no '", name, "' of type ", tensor.type());
     }
@@ -97,8 +99,9 @@ TensorFile weights_to_use(const Model::Implementation& model, const Averages& av
 }
 
 void take_averages(StateStore& store, const TensorFile& file, const Averages& averages) {
+  const TensorIndex there(file);
   for (const auto& [parameter, moment] : averages.names())
-    store.set(moment, file.find(parameter)->cast(store.at(moment).dtype()));
+    store.set(moment, there.find(parameter)->cast(store.at(moment).dtype()));
 }
 
 }  // namespace
