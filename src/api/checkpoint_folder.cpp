@@ -187,16 +187,26 @@ void CheckpointFolder::mark_best_of(const std::vector<std::int64_t>& numbers) co
   }
 }
 
-void CheckpointFolder::remove_old(const std::string& run, std::int64_t keep) const {
+const std::string& CheckpointFolder::run_of(std::int64_t number) {
+  const auto [known, is_new] = runs_.try_emplace(number);
+  if (is_new) known->second = run_of_checkpoint(checkpoint_path(path_, number));
+  return known->second;
+}
+
+void CheckpointFolder::forget(std::int64_t number) {
+  remove_folder(checkpoint_path(path_, number));
+  runs_.erase(number);
+}
+
+void CheckpointFolder::remove_old(const std::string& run, std::int64_t keep) {
   const std::string best = path_in(path_, best_link), best_target = link_target(best);
   std::int64_t kept = 0;
   for (const std::int64_t number : numbers_in(path_)) {
-    const std::string path = checkpoint_path(path_, number);
-    const bool ours = kept == 0 || run_of_checkpoint(path) == run;
+    const bool ours = kept == 0 || run_of(number) == run;
     if (ours && kept < keep)
       ++kept;
     else if (!ours || best_target != path_in(checkpoints_folder, name_of(number)))
-      remove_folder(path);
+      forget(number);
   }
   std::error_code ignored;
   if (is_link(best) && !fs::exists(best, ignored)) remove_file(best);  // of another run

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,9 +37,12 @@ class CheckpointFolder {
   void remove_leftovers() const;
   void mark_best_of(const std::vector<std::int64_t>& numbers) const;
   void point_to(std::int64_t newest) const;
-  void remove_old(const std::string& run, std::int64_t keep) const;
+  void remove_old(const std::string& run, std::int64_t keep);
+  const std::string& run_of(std::int64_t number);
+  void forget(std::int64_t number);  // removes the checkpoint
 
   std::string path_;
+  std::map<std::int64_t, std::string> runs_;  // of the checkpoints whose manifest was read
   bool made_ = false;
   FolderLock lock_;
 };
