@@ -49,6 +49,8 @@ Tensor Engine::predict(std::span<const Tensor> inputs) const {
 Tensor Engine::predict(const Tensor& input) const { return implementation_->model.predict(input); }
 
 std::vector<ModelPort> Engine::inputs() const { return implementation_->model.inputs(); }
+void Engine::set_plan_memory(std::int64_t bytes) { implementation_->model.set_plan_memory(bytes); }
+
 std::vector<ModelPort> Engine::outputs() const { return implementation_->model.outputs(); }
 
 void Engine::save(const std::string& path, CacheUse cache) const {

@@ -63,6 +63,7 @@ Program& Model::Implementation::prediction_program() {
     options.in_parts = true;
     prediction =
         std::make_unique<Program>(with_precision(graph(Mode::evaluate)), options, store, seed);
+    prediction->set_plan_memory(plan_memory);
   }
   return *prediction;
 }
@@ -117,6 +118,11 @@ void Model::set_precision(PrecisionRequest wanted) {
   check(wanted);
   const std::lock_guard alone(implementation_->in_use);
   implementation_->set_precision(std::move(wanted));
+}
+
+void Model::set_plan_memory(std::int64_t bytes) {
+  require(bytes >= 0, "plan memory: expected bytes from 0 up, got ", bytes);
+  implementation_->plan_memory->most_bytes = bytes;
 }
 
 std::vector<std::string> Model::Implementation::state_names() const {

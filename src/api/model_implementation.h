@@ -38,10 +38,11 @@ struct Model::Implementation {
   StateStore store;
   // How evaluation computes: as set_precision() asked, or as the latest Trainer trains.
   std::variant<PrecisionRequest, PrecisionPlan> precision;
-  bool precision_of_file = false;           // it came with the weights that were loaded
-  int precisions = 0;                       // set so far
-  int trainers = 0;                         // made so far
-  std::shared_ptr<EngineCache> cache;       // of an engine in a file; mostly none
+  bool precision_of_file = false;      // it came with the weights that were loaded
+  int precisions = 0;                  // set so far
+  int trainers = 0;                    // made so far
+  std::shared_ptr<EngineCache> cache;  // of an engine in a file; mostly none
+  std::shared_ptr<PlanMemory> plan_memory = std::make_shared<PlanMemory>();  // of all programs
   std::unique_ptr<Program> prediction;      // made on first use, again for another precision
   std::unique_ptr<OpenShapes> open_shapes;  // where `build` cannot tell the shapes
 

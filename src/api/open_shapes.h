@@ -19,8 +19,9 @@ class OpenShapes {
  public:
   using WithPrecision = std::function<Graph(const Graph&)>;
 
-  OpenShapes(std::shared_ptr<const onnx::Model> model, StateStore& store, std::uint64_t seed)
-      : model_(std::move(model)), store_(store), seed_(seed) {}
+  OpenShapes(std::shared_ptr<const onnx::Model> model, StateStore& store, std::uint64_t seed,
+             std::shared_ptr<const PlanMemory> memory)
+      : model_(std::move(model)), store_(store), seed_(seed), memory_(std::move(memory)) {}
 
   // An executor for inputs of these shapes, with the inputs and the names of the outputs in the
   // order of its plan; none where the model is computed node by node.
@@ -43,15 +44,15 @@ class OpenShapes {
     std::vector<std::string> inputs, outputs;  // names, in the order of the program
     std::unique_ptr<Program> program;
   };
-  static constexpr std::size_t most_shapes = 32;
 
   Shaped& shaped_for(std::span<const NamedTensor> inputs, const WithPrecision& with_precision);
-  void drop_oldest();
+  void drop_surplus();
   std::vector<NamedTensor> run_by_nodes(std::span<const NamedTensor> inputs) const;
 
   std::shared_ptr<const onnx::Model> model_;
   StateStore& store_;
   std::uint64_t seed_;
+  std::shared_ptr<const PlanMemory> memory_;
   std::list<Shaped> shaped_;  // the latest first
 };
 

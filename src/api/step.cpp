@@ -143,7 +143,10 @@ std::unique_ptr<Program> Step::Implementation::program(const Graph& f32_graph) {
   compile_options.deterministic = options.deterministic;
   compile_options.kernels = &kernels;
   Graph graph = is_in_f64() ? f32_graph : apply(f32_graph, follow(plan, f32_graph));
-  return std::make_unique<Program>(std::move(graph), compile_options, model->store, options.seed);
+  auto made =
+      std::make_unique<Program>(std::move(graph), compile_options, model->store, options.seed);
+  made->set_plan_memory(model->plan_memory);
+  return made;
 }
 
 void Step::Implementation::compile() {

@@ -36,6 +36,7 @@ Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions op
   compile_options.kernels = &self.kernels;
   self.training = std::make_unique<Program>(setup.computed, compile_options, self.model->store,
                                             self.options.seed, self.options.recompute);
+  self.training->set_plan_memory(self.model->plan_memory);
   if (setup.update)
     self.update = std::make_unique<Program>(*setup.update, compile_options, self.model->store,
                                             self.options.seed);
@@ -112,6 +113,7 @@ Program& Trainer::Implementation::evaluation_program() {
     if (evaluates_averages) graph = read_moments(graph, averages.names());
     evaluation = std::make_unique<Program>(model->with_precision(graph), compile_options,
                                            model->store, options.seed);
+    evaluation->set_plan_memory(model->plan_memory);
     evaluation_precision = model->precisions;
   }
   return *evaluation;
