@@ -10,11 +10,12 @@
 
 #include <algorithm>
 #include <csignal>
-#include <fstream>
+#include <filesystem>
 
 #include "api/kernel_cache.h"
 #include "io/files.h"
 #include "narrowgauge/log.h"
+#include "support/bytes_moved.h"
 
 namespace narrowgauge::kernel_log_test {
 namespace {
@@ -37,15 +38,6 @@ ino_t file_number(const std::string& path) {
   struct stat status {};
   EXPECT_EQ(stat(path.c_str(), &status), 0);
   return status.st_ino;
-}
-
-// Bytes that this process read and wrote so far, by all calls of the system.
-std::pair<std::int64_t, std::int64_t> bytes_moved() {
-  std::ifstream file("/proc/self/io");
-  std::int64_t read = 0, written = 0;
-  std::string name;
-  file >> name >> read >> name >> written;
-  return {read, written};
 }
 
 TEST(kernel_log, finds_any_text_again) {
@@ -83,16 +75,14 @@ TEST(kernel_log, a_record_costs_its_own_bytes_however_long_the_file_is) {
   ASSERT_GT(length, std::size_t{8} << 20);
   const ino_t number = file_number(path);
   KernelCache cache(path, "machine");
-  const auto before = bytes_moved();
-  const auto nothing = bytes_moved();  // what asking costs
-  EXPECT_EQ(cache.find("fresh"), std::nullopt);
-  cache.keep("fresh", {"tiles", "fastest"});
-  cache.save();
-  EXPECT_EQ(cache.find("also fresh"), std::nullopt);
-  const auto after = bytes_moved();
-  const auto asked = nothing.first - before.first;
-  EXPECT_LE(after.first - nothing.first - asked, 512);
-  EXPECT_LE(after.second - nothing.second, 256);
+  const auto moved = testing_support::bytes_moved_by([&] {
+    EXPECT_EQ(cache.find("fresh"), std::nullopt);
+    cache.keep("fresh", {"tiles", "fastest"});
+    cache.save();
+    EXPECT_EQ(cache.find("also fresh"), std::nullopt);
+  });
+  EXPECT_LE(moved.read, 512);
+  EXPECT_LE(moved.written, 256);
   EXPECT_EQ(file_number(path), number);
   EXPECT_LE(std::filesystem::file_size(path) - length, 256u);
 }
