@@ -162,6 +162,7 @@ class NG_API Engine {
   void predict(const Tensor& input, Tensor& output) const;  // of a network with one of each
   std::vector<ModelPort> inputs() const;                    // in their order
   std::vector<ModelPort> outputs() const;                   // in their order
+  void set_plan_memory(std::int64_t bytes);                 // see Model::set_plan_memory()
 
   // As a file of ONNX with QuantizeLinear, DequantizeLinear and Cast nodes, which other runtimes
   // read too. Throws DataError. Its cache is made anew for this machine by answering a batch of 1,

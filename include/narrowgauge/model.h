@@ -93,7 +93,7 @@ struct OnnxTraining {
 
 // predict() and run() may be called from any number of threads at once. Each call computes in
 // memory of its own. As many of these as the machine has cores (at least four) are kept for later
-// calls, and the plans of the last 32 input shapes. Changes of weights or precision (set_state(),
+// calls, and the plans of the last input shapes (set_plan_memory()). Changes of weights or precision (set_state(),
 // load(), set_precision(), a Trainer's step() and resume()) wait for running predictions, and later
 // predictions wait for them; so it is with the first prediction of each shape, which compiles. A
 // Trainer belongs to one thread at a time. A Model that was moved from throws UsageError when it is
@@ -146,6 +146,11 @@ class NG_API Model {
   // Makes predict() and Trainer::evaluate() compute as `wanted`, in plain f32 by default. Once a
   // Trainer is made, they compute as it trains.
   void set_precision(PrecisionRequest wanted);
+  // How many bytes the plans of input shapes may take, those of predictions, and of each graph of a
+  // Trainer or Step of this model: 256 MiB unless this is called. The oldest go first, but the last
+  // 32 are kept in any case. A shape whose plan is not kept is compiled again. Throws UsageError
+  // for a negative number.
+  void set_plan_memory(std::int64_t bytes);
 
   // Parameters and running statistics as safetensors; load() also takes the folder of a run and
   // reads its newest checkpoint. Throws DataError for a file that is damaged or does not fit (with

@@ -6,6 +6,7 @@
 #include "api/checkpoint_folder.h"
 #include "api/mismatches.h"
 #include "api/trainer_implementation.h"
+#include "io/tensor_index.h"
 #include "train/training_graph.h"
 
 namespace narrowgauge {
@@ -31,8 +32,9 @@ TensorFile weights_to_use(const Model::Implementation& model, const Averages& av
 }
 
 void take_averages(StateStore& store, const TensorFile& file, const Averages& averages) {
+  const TensorIndex there(file);
   for (const auto& [parameter, moment] : averages.names())
-    store.set(moment, file.find(parameter)->cast(store.at(moment).dtype()));
+    store.set(moment, there.find(parameter)->cast(store.at(moment).dtype()));
 }
 
 }  // namespace

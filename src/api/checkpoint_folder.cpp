@@ -230,6 +230,17 @@ void CheckpointFolder::mark_best_of(const std::vector<std::int64_t>& numbers) co
   }
 }
 
+const std::string& CheckpointFolder::run_of(std::int64_t number) {
+  const auto [known, is_new] = runs_.try_emplace(number);
+  if (is_new) known->second = run_of_checkpoint(checkpoint_path(path_, number));
+  return known->second;
+}
+
+void CheckpointFolder::forget(std::int64_t number) {
+  remove_folder(checkpoint_path(path_, number));
+  runs_.erase(number);
+}
+
 bool CheckpointFolder::holds_run() const {
   return !numbers_in(path_).empty() || is_there(path_in(path_, model_file));
 }
@@ -253,13 +264,13 @@ std::vector<std::string> CheckpointFolder::files_of_others(const Checkpoint& con
 }
 
 // The new checkpoint is on disk already: wherever this ends, the folder has a whole run.
-void CheckpointFolder::set_aside_others(const Checkpoint& content) const {
+void CheckpointFolder::set_aside_others(const Checkpoint& content) {
   const std::string& run = content.state.metadata.at("run");
   const std::string checkpoints = path_in(path_, checkpoints_folder);
   std::vector<std::int64_t> others = numbers_in(path_);
   bool another = false;
   std::erase_if(others, [&](std::int64_t number) {
-    const std::string owner = run_of_checkpoint(checkpoint_path(path_, number));
+    const std::string& owner = run_of(number);
     another |= !owner.empty() && owner != run;
     return owner == run;
   });
@@ -268,8 +279,10 @@ void CheckpointFolder::set_aside_others(const Checkpoint& content) const {
   if (!another && !earlier_form) return;
   const std::string aside = folder_for_others(path_);
   if (!others.empty()) make_folders(path_in(aside, checkpoints_folder));
-  for (const std::int64_t number : others)
+  for (const std::int64_t number : others) {
     move_between(checkpoints, path_in(aside, checkpoints_folder), name_of(number));
+    runs_.erase(number);
+  }
   for (const std::string& file : files) move_between(path_, aside, file);
   sync_folder(aside);
   if (!others.empty()) sync_folder(path_in(aside, checkpoints_folder));
@@ -279,18 +292,17 @@ void CheckpointFolder::set_aside_others(const Checkpoint& content) const {
   log(LogLevel::warning, concat(path_, ": held an earlier run, which is kept as ", aside));
 }
 
-void CheckpointFolder::remove_old(const std::string& run, std::int64_t keep) const {
+void CheckpointFolder::remove_old(const std::string& run, std::int64_t keep) {
   const std::string best = path_in(path_, best_link), best_target = link_target(best);
   std::int64_t kept = 0;
   for (const std::int64_t number : numbers_in(path_)) {
-    const std::string path = checkpoint_path(path_, number);
-    const std::string owner = run_of_checkpoint(path);  // "" of a damaged one
+    const std::string& owner = run_of(number);  // "" of a damaged one
     const bool ours = kept == 0 || owner == run;
     if (!ours && !owner.empty()) continue;
     if (ours && kept < keep)
       ++kept;
     else if (!ours || best_target != path_in(checkpoints_folder, name_of(number)))
-      remove_folder(path);
+      forget(number);
   }
   std::error_code ignored;
   if (is_link(best) && !fs::exists(best, ignored)) remove_file(best);  // of another run

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,10 @@ class CheckpointFolder {
   void remove_leftovers() const;
   void mark_best_of(const std::vector<std::int64_t>& numbers) const;
   void point_to(std::int64_t newest) const;
-  void remove_old(const std::string& run, std::int64_t keep) const;
-  void set_aside_others(const Checkpoint& content) const;
+  void remove_old(const std::string& run, std::int64_t keep);
+  const std::string& run_of(std::int64_t number);
+  void forget(std::int64_t number);  // removes the checkpoint
+  void set_aside_others(const Checkpoint& content);
   std::vector<std::string> files_of_others(const Checkpoint& content) const;
 
   // A file beside the checkpoints that was there when the folder was opened.
@@ -51,6 +54,7 @@ class CheckpointFolder {
   };
 
   std::string path_;
+  std::map<std::int64_t, std::string> runs_;  // of the checkpoints whose manifest was read
   bool made_ = false;
   FolderLock lock_;
   std::vector<Found> found_;

@@ -33,7 +33,8 @@ Model Model::clone() const {
   copy->store.copy(self.store);
   copy->precision = self.precision;
   copy->precision_of_file = self.precision_of_file;
-  if (self.open_shapes) copy->open_shapes = self.open_shapes->over(copy->store);
+  copy->plan_memory->most_bytes = self.plan_memory->most_bytes.load();
+  if (self.open_shapes) copy->open_shapes = self.open_shapes->over(copy->store, copy->plan_memory);
   return Model(std::move(copy));
 }
 

@@ -67,6 +67,8 @@ void Engine::predict(const Tensor& input, Tensor& output) const {
 }
 
 std::vector<ModelPort> Engine::inputs() const { return implementation_->model.inputs(); }
+void Engine::set_plan_memory(std::int64_t bytes) { implementation_->model.set_plan_memory(bytes); }
+
 std::vector<ModelPort> Engine::outputs() const { return implementation_->model.outputs(); }
 
 void Engine::save(const std::string& path, CacheUse cache) const {

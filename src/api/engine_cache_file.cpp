@@ -18,7 +18,6 @@ namespace narrowgauge {
 namespace {
 
 using Json = nlohmann::json;
-using OrderedJson = nlohmann::ordered_json;  // as it is written
 using Bytes = std::span<const std::byte>;
 
 constexpr std::uint64_t engine_cache_version = 1, alignment = 64;
@@ -139,15 +138,15 @@ class Reader {
 
 // The records of kernels with what else the file has to say, up to where blocks begin.
 std::string engine_cache_text(const std::string& machine, const EngineCacheContent& content) {
-  auto json = OrderedJson::parse(kernel_records_text(content.kernels, machine));
+  auto json = Json::parse(kernel_records_text(content.kernels, machine));
   json["engine"] = content.engine;
-  OrderedJson& packed = json["packed"] = OrderedJson::array();
+  Json& packed = json["packed"] = Json::array();
   for (const PackedBlock& block : content.packed)
     packed.push_back({{"name", block.key.name},
                       {"sources", hex(block.key.sources)},
                       {"bytes", block.key.bytes},
                       {"hash", hex(xxh64(cached_bytes(block)))}});
-  std::string text = json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + '\n';
+  std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
   text.resize(aligned(text.size()), ' ');
   return text;
 }

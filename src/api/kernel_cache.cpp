@@ -2,14 +2,15 @@
 #include "api/kernel_cache.h"
 
 #include <filesystem>
-#include <memory>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "api/fingerprint.h"
-#include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/environment.h"
 #include "base/json_reading.h"
+#include "base/json_writing.h"
 #include "base/log.h"
 #include "base/open_file.h"
 #include "narrowgauge/version.h"
@@ -34,7 +35,7 @@ std::string file_name() {
       slug += c;
     else if (!slug.empty() && slug.back() != '-')
       slug += '-';
-  return "kernels-" + slug + ".json";
+  return "kernels-" + slug + ".log";
 }
 
 std::string variable(const char* name) {
@@ -55,54 +56,79 @@ std::string usual_path() {
 
 std::string machine_text() { return concat(version_text(), ", kernels ", kernels_fingerprint()); }
 
-KernelRecords read_kernel_records(const std::string& path, const std::string& machine) {
-  return parse_kernel_records(read_text_file(path), path, machine);
+namespace {
+
+struct KernelFile {
+  std::string machine;
+  Json kernels;
+};
+
+KernelFile parse_kernel_file(const std::string& text, const std::string& path) {
+  auto json = parse_json<Json>(text, path);
+  require<DataError>(whole_number<int>(json, "version", path) == kernel_records_version, path,
+                     ": is of another version");
+  KernelFile file{json.at("machine").get<std::string>(), {}};
+  if (json.contains("kernels")) file.kernels = std::move(json["kernels"]);
+  return file;
 }
+
+KernelRecords records_in(const KernelFile& file, const std::string& path) {
+  require<DataError>(!file.kernels.is_null(), path, ": is damaged: it has no kernels");
+  KernelRecords records;
+  for (const auto& [key, record] : file.kernels.items())
+    records[key] = {record.at("kernel").get<std::string>(), record.at("why").get<std::string>(),
+                    true};
+  return records;
+}
+
+}  // namespace
 
 KernelRecords parse_kernel_records(const std::string& text, const std::string& path,
                                    const std::string& machine) {
-  KernelRecords records;
   try {
-    const auto json = parse_json<Json>(text, path);
-    require<DataError>(whole_number<int>(json, "version", path) == kernel_records_version, path,
-                       ": is of another version");
-    const auto written_for = json.at("machine").get<std::string>();
-    require<DataError>(written_for == machine, path, ": was written for ", written_for);
-    for (const auto& [key, record] : json.at("kernels").items())
-      records[key] = {record.at("kernel").get<std::string>(), record.at("why").get<std::string>(),
-                      true};
+    const KernelFile file = parse_kernel_file(text, path);
+    require<DataError>(file.machine == machine, path, ": was written for ", file.machine);
+    return records_in(file, path);
   } catch (const Json::exception& error) {
     throw DataError(concat(path, ": is damaged: ", error.what()));
   }
-  return records;
 }
 
 std::string kernel_records_text(const KernelRecords& records, const std::string& machine) {
   OrderedJson kernels = OrderedJson::object();
   for (const auto& [key, record] : records)
-    kernels[key] = {{"kernel", record.kernel}, {"why", record.why}};
+    add_key(kernels, key, {{"kernel", record.kernel}, {"why", record.why}});
   const OrderedJson json{
       {"version", kernel_records_version}, {"machine", machine}, {"kernels", std::move(kernels)}};
   return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + '\n';
 }
 
-void write_kernel_records(const std::string& path, const std::string& machine,
-                          const KernelRecords& records) {
-  write_file_atomically(path, kernel_records_text(records, machine));
-}
-
-KernelCache::KernelCache(std::string path, std::string machine)
-    : path_(std::move(path)), machine_(std::move(machine)) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path_, ignored)) return;
+KernelCache::KernelCache(std::string path, std::string machine, std::int64_t most_bytes)
+    : machine_(std::move(machine)), log_(std::move(path), machine_, most_bytes) {
   try {
-    records_ = read();
+    if (!read_json()) log_.refresh();
   } catch (const DataError& error) {
+    replaces_ = true;
     warn(concat(error.what(), "; it is left aside, and kernels are measured anew"));
   }
 }
 
-KernelRecords KernelCache::read() const { return read_kernel_records(path_, machine_); }
+// Takes the records of a file as earlier versions wrote it, if they are of this machine.
+bool KernelCache::read_json() {
+  const std::string& path = log_.path();
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  if (std::ifstream(path).peek() != '{') return false;
+  replaces_ = true;
+  try {
+    const KernelFile file = parse_kernel_file(read_text_file(path), path);
+    if (file.machine != machine_) return true;
+    for (const auto& [key, record] : records_in(file, path)) keep(key, record);
+    return true;
+  } catch (const Json::exception& error) {
+    throw DataError(concat(path, ": is damaged: ", error.what()));
+  }
+}
 
 void KernelCache::warn(const std::string& message) {
   if (!warned_) log(LogLevel::warning, message);
@@ -111,32 +137,34 @@ void KernelCache::warn(const std::string& message) {
 
 std::optional<KernelRecord> KernelCache::find(const std::string& key) {
   const std::lock_guard lock(mutex_);
-  const auto found = records_.find(key);
-  if (found == records_.end()) return std::nullopt;
-  return found->second;
+  if (const auto own = own_.find(key); own != own_.end()) return own->second;
+  if (auto known = log_.find(key)) return known;
+  if (!replaces_) try {
+      log_.refresh();  // another process may have measured it since
+    } catch (const DataError&) {
+      // What is damaged meanwhile costs a measurement.
+    }
+  return log_.find(key);
 }
 
 void KernelCache::keep(const std::string& key, const KernelRecord& record) {
+  constexpr std::size_t most_own = 1 << 16;
   const std::lock_guard lock(mutex_);
-  records_[key] = record;
-  changed_ |= record.lasting;
+  if (own_.size() >= most_own) own_.clear();
+  own_[key] = record;
+  if (record.lasting) unsaved_ += kernel_log_line(machine_, key, record);
 }
 
+// Nothing is left for the end of the process: a line costs less than to wait for more of them.
 void KernelCache::save() {
   const std::lock_guard lock(mutex_);
-  if (!changed_) return;
-  changed_ = false;
-  KernelRecords all = records_;
-  std::erase_if(all, [](const auto& entry) { return !entry.second.lasting; });
-  std::error_code error;
-  if (std::filesystem::exists(path_, error)) try {
-      all.merge(read());
-    } catch (const DataError&) {
-      // A damaged file is replaced.
-    }
-  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
+  const std::string lines = std::exchange(unsaved_, {});
+  if (lines.empty()) return;
   try {
-    write_kernel_records(path_, machine_, all);
+    if (std::exchange(replaces_, false))
+      log_.replace(lines);
+    else
+      log_.append(lines);
   } catch (const DataError& failure) {
     warn(concat(failure.what(), "; which kernels are fastest is not kept"));
   }
@@ -148,12 +176,13 @@ KernelMemory* kernel_cache() {
   const std::string machine = machine_text();
   const std::string path = wish.empty() ? usual_path() : wish;
   if (path.empty()) return nullptr;
-  static std::mutex mutex;
-  static std::map<std::pair<std::string, std::string>, std::unique_ptr<KernelCache>> caches;
+  // Never destroyed: threads, and the destructors of static objects, may compile to the very end.
+  static auto& mutex = *new std::mutex;
+  static auto& caches = *new std::map<std::pair<std::string, std::string>, KernelCache*>;
   const std::lock_guard lock(mutex);
-  std::unique_ptr<KernelCache>& cache = caches[{path, machine}];
-  if (!cache) cache = std::make_unique<KernelCache>(path, machine);
-  return cache.get();
+  KernelCache*& cache = caches[{path, machine}];
+  if (!cache) cache = new KernelCache(path, machine);
+  return cache;
 }
 
 std::optional<KernelRecord> KernelChoices::find(const std::string& key) {

@@ -69,6 +69,7 @@ Program& Model::Implementation::prediction_program() {
     options.packed = cache;
     options.in_parts = true;
     prediction = program(graph(Mode::evaluate), std::move(options), seed);
+    prediction->set_plan_memory(plan_memory);
   }
   return *prediction;
 }
@@ -145,6 +146,11 @@ void Model::set_precision(PrecisionRequest wanted) {
   check(wanted);
   const std::lock_guard alone(implementation_->in_use);
   implementation_->set_precision(std::move(wanted));
+}
+
+void Model::set_plan_memory(std::int64_t bytes) {
+  require(bytes >= 0, "plan memory: expected bytes from 0 up, got ", bytes);
+  implementation_->plan_memory->most_bytes = bytes;
 }
 
 std::vector<std::string> Model::Implementation::state_names() const {

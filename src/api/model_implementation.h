@@ -49,6 +49,7 @@ struct Model::Implementation {
   std::map<std::string, std::weak_ptr<void>> steps;  // that train it, by name
   std::string run_of_steps;                          // what their checkpoints have in common
   std::shared_ptr<EngineCache> cache;                // of an engine in a file; mostly none
+  std::shared_ptr<PlanMemory> plan_memory = std::make_shared<PlanMemory>();  // of all programs
   std::unique_ptr<Program> prediction;      // made on first use, again for another precision
   std::unique_ptr<OpenShapes> open_shapes;  // where `build` cannot tell the shapes
 

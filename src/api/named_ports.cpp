@@ -94,7 +94,7 @@ Model ModelAccess::from_onnx(const std::string& path, onnx::Model read, const Kn
   Model::Implementation& self = *model.implementation_;
   self.name = network_name(path);
   self.build = [reason](Network&) -> Value { throw UnknownValueError(reason); };
-  self.open_shapes = std::make_unique<OpenShapes>(file, self.store, self.seed);
+  self.open_shapes = std::make_unique<OpenShapes>(file, self.store, self.seed, self.plan_memory);
   for (const onnx::ValueInfo* info : onnx::given_inputs(file->graph))
     self.inputs.push_back({info->name, stated_type(*info)});
   for (const onnx::ValueInfo& info : file->graph.outputs)

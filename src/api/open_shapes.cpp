@@ -62,13 +62,25 @@ OpenShapes::Shaped& OpenShapes::shaped_for(std::span<const NamedTensor> inputs,
     // Left without a program.
   }
   shaped_.push_front(std::move(wanted));
-  if (shaped_.size() > most_shapes) drop_oldest();
+  drop_surplus();
   return shaped_.front();
 }
 
 // What was derived from weights for its shape alone goes too.
-void OpenShapes::drop_oldest() {
-  shaped_.pop_back();
+void OpenShapes::drop_surplus() {
+  // A graph takes about as much as the plan that is made of it.
+  const auto bytes_of = [](const Shaped& shaped) {
+    constexpr std::int64_t least = 4096;
+    return least + (shaped.program ? 2 * shaped.program->plan_bytes() : 0);
+  };
+  std::int64_t bytes = 0;
+  for (const Shaped& shaped : shaped_) bytes += bytes_of(shaped);
+  const std::size_t before = shaped_.size();
+  while (shaped_.size() > Program::least_plans && bytes > memory_->most_bytes) {
+    bytes -= bytes_of(shaped_.back());
+    shaped_.pop_back();
+  }
+  if (shaped_.size() == before) return;
   std::set<std::string> read;
   for (const Shaped& shaped : shaped_)
     if (shaped.program) read.merge(shaped.program->states());

@@ -20,12 +20,14 @@ class OpenShapes {
   // Makes a program of a graph, in the precision of the model.
   using MakeProgram = std::function<std::unique_ptr<Program>(const Graph&, CompileOptions)>;
 
-  OpenShapes(std::shared_ptr<const onnx::Model> model, StateStore& store, std::uint64_t seed)
-      : model_(std::move(model)), store_(store), seed_(seed) {}
+  OpenShapes(std::shared_ptr<const onnx::Model> model, StateStore& store, std::uint64_t seed,
+             std::shared_ptr<const PlanMemory> memory)
+      : model_(std::move(model)), store_(store), seed_(seed), memory_(std::move(memory)) {}
 
   // What answers as this does, over another store.
-  std::unique_ptr<OpenShapes> over(StateStore& store) const {
-    return std::make_unique<OpenShapes>(model_, store, seed_);
+  std::unique_ptr<OpenShapes> over(StateStore& store,
+                                   std::shared_ptr<const PlanMemory> memory) const {
+    return std::make_unique<OpenShapes>(model_, store, seed_, std::move(memory));
   }
 
   // An executor for inputs of these shapes, with the inputs and the names of the outputs in the
@@ -49,15 +51,15 @@ class OpenShapes {
     std::vector<std::string> inputs, outputs;  // names, in the order of the program
     std::unique_ptr<Program> program;
   };
-  static constexpr std::size_t most_shapes = 32;
 
   Shaped& shaped_for(std::span<const NamedTensor> inputs, const MakeProgram& make_program);
-  void drop_oldest();
+  void drop_surplus();
   std::vector<NamedTensor> run_by_nodes(std::span<const NamedTensor> inputs) const;
 
   std::shared_ptr<const onnx::Model> model_;
   StateStore& store_;
   std::uint64_t seed_;
+  std::shared_ptr<const PlanMemory> memory_;
   std::list<Shaped> shaped_;  // the latest first
 };
 

@@ -9,15 +9,16 @@
 #include "base/memory.h"
 #include "base/parallel.h"
 #include "compile/choose_recomputed.h"
+#include "ir/attributes.h"
 
 namespace narrowgauge {
 
 struct Program::Compiled {
-  Binding binding;
+  PlanKey key;                 // no more threads may run than the caller has
   std::vector<Dims> inputs{};  // what the binding makes of their shapes
-  int threads = 0;             // that its plan works with: no more may run than the caller has
   std::shared_ptr<const Plan> plan;
-  std::vector<std::unique_ptr<Executor>> idle;  // the latest last
+  std::int64_t bytes = 0;                         // of the plan
+  std::vector<std::unique_ptr<Executor>> idle{};  // the latest last
 };
 
 Program::Program(Graph graph, CompileOptions options, StateStore& store, std::uint64_t seed,
@@ -68,7 +69,7 @@ std::shared_ptr<Program::Compiled> Program::find_where(
   const int threads = thread_count();
   const std::lock_guard lock(mutex_);
   const auto known = std::find_if(plans_.begin(), plans_.end(), [&](const auto& each) {
-    return each->threads == threads && is_wanted(*each);
+    return each->key.second == threads && is_wanted(*each);
   });
   if (known == plans_.end()) return nullptr;
   plans_.splice(plans_.begin(), plans_, known);
@@ -76,7 +77,7 @@ std::shared_ptr<Program::Compiled> Program::find_where(
 }
 
 std::shared_ptr<Program::Compiled> Program::find(const Binding& binding) {
-  return find_where([&](const Compiled& each) { return each.binding == binding; });
+  return find_where([&](const Compiled& each) { return each.key.first == binding; });
 }
 
 // Of every prediction: takes no memory.
@@ -96,6 +97,7 @@ Program::Lease Program::lend(std::shared_ptr<Compiled> compiled) {
     if (!compiled->idle.empty()) {
       executor = std::move(compiled->idle.back());
       compiled->idle.pop_back();
+      --idle_;
     }
   }
   if (!executor) executor = std::make_unique<Executor>(compiled->plan, store_, seed_);
@@ -105,14 +107,23 @@ Program::Lease Program::lend(std::shared_ptr<Compiled> compiled) {
 void Program::keep(const std::shared_ptr<Compiled>& compiled, std::unique_ptr<Executor> executor) {
   std::unique_ptr<Executor> surplus;  // ends after the lock
   const std::lock_guard lock(mutex_);
+  const auto place = places_.find(compiled->key);
+  if (place == places_.end() || *place->second != compiled) {
+    surplus = std::move(executor);  // its plan was dropped while it ran
+    return;
+  }
   compiled->idle.push_back(std::move(executor));
-  std::size_t idle = 0;
-  for (const auto& each : plans_) idle += each->idle.size();
-  if (idle <= most_idle()) return;
+  if (++idle_ <= most_idle()) return;
   const auto oldest = std::find_if(plans_.rbegin(), plans_.rend(),
                                    [](const auto& each) { return !each->idle.empty(); });
   surplus = std::move((*oldest)->idle.front());
   (*oldest)->idle.erase((*oldest)->idle.begin());
+  --idle_;
+}
+
+std::int64_t Program::plan_bytes() {
+  const std::lock_guard lock(mutex_);
+  return plan_bytes_;
 }
 
 void Program::GiveBack::operator()(Executor* executor) const {
@@ -181,16 +192,59 @@ Plan Program::compile_for(const Binding& binding, std::int64_t unread) const {
   return plan;
 }
 
+namespace {
+
+std::int64_t bytes_of_graph(const Graph& graph);
+
+std::int64_t bytes_of_node(const Node& node) {
+  // Of strings, lists and what is allocated for them, as measured on networks of several kinds.
+  constexpr std::int64_t of_node = 1500, of_output = 250;
+  std::int64_t bytes = of_node + of_output * std::ssize(node.outputs);
+  for (const Region& region : regions_of(node))
+    if (region) bytes += bytes_of_graph(*region);
+  return bytes;
+}
+
+std::int64_t bytes_of_graph(const Graph& graph) {
+  std::int64_t bytes = 0;
+  for (const Node& node : graph.nodes()) bytes += bytes_of_node(node);
+  return bytes;
+}
+
+// What a plan holds for itself, about.
+std::int64_t bytes_of_plan(const Plan& plan, const Graph& source) {
+  std::int64_t bytes = bytes_of_graph(plan.graph);
+  std::set<const std::byte*> shared;  // with the graph that it was made from
+  for (const Node& node : source.nodes())
+    if (node.is<Constant>()) shared.insert(node.as<Constant>().value.data());
+  for (const Tensor& constant : plan.constants)
+    if (!shared.contains(constant.data())) bytes += constant.bytes();
+  for (const PlanPacking& packing : plan.packings)
+    if (packing.made) bytes += packing.packing.bytes;
+  return bytes;
+}
+
+}  // namespace
+
 std::shared_ptr<Program::Compiled> Program::add(const Binding& binding, std::int64_t unread) {
   auto compiled = std::make_shared<Compiled>();
-  compiled->binding = binding;
+  compiled->key = {binding, thread_count()};
   for (const Value input : graph_.inputs())
     compiled->inputs.push_back(known_dims(narrowgauge::bind(graph_.type(input).shape, binding)));
-  compiled->threads = thread_count();
   compiled->plan = std::make_shared<const Plan>(compile_for(binding, unread));
+  compiled->bytes = bytes_of_plan(*compiled->plan, graph_);
+  Plans surplus;  // ends after the lock
   const std::lock_guard lock(mutex_);
   plans_.push_front(compiled);
-  if (plans_.size() > most_plans) plans_.pop_back();
+  places_[compiled->key] = plans_.begin();
+  plan_bytes_ += compiled->bytes;
+  while (plans_.size() > least_plans && plan_bytes_ > memory_->most_bytes) {
+    surplus.splice(surplus.end(), plans_, std::prev(plans_.end()));
+    const Compiled& dropped = *surplus.back();
+    places_.erase(dropped.key);
+    plan_bytes_ -= dropped.bytes;
+    idle_ -= dropped.idle.size();
+  }
   return compiled;
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph with symbols in its shapes, compiled for each batch size and number of threads it runs
 // with. The plans used last are kept and shared; each caller that runs one gets its own executor.
+// So many are kept in any case, and more as long as they take no more memory than they may.
 #pragma once
 
+#include <atomic>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -19,17 +22,28 @@
 
 namespace narrowgauge {
 
+// How many bytes the plans of each program of a model may take.
+struct PlanMemory {
+  static constexpr std::int64_t usual_bytes = std::int64_t{256} << 20;
+  std::atomic<std::int64_t> most_bytes = usual_bytes;
+};
+
 class Program {
   struct Compiled;
+  using Plans = std::list<std::shared_ptr<Compiled>>;
+  using PlanKey = std::pair<Binding, int>;  // with the number of threads
 
  public:
   Program(Graph graph, CompileOptions options, StateStore& store, std::uint64_t seed,
           Recompute recompute = Recompute::off);
   ~Program();
 
-  static constexpr std::size_t most_plans = 32;
+  static constexpr std::size_t least_plans = 32;
   // How many idle executors keep their memory, those of the plans used last.
   static std::size_t most_idle();
+  // So much memory the plans may take if they are more than these, from the next one on.
+  void set_plan_memory(std::shared_ptr<const PlanMemory> memory) { memory_ = std::move(memory); }
+  std::int64_t plan_bytes();  // of those that are kept, about
 
   struct GiveBack {
     Program* program = nullptr;
@@ -71,8 +85,12 @@ class Program {
   StateStore& store_;
   std::uint64_t seed_;
   Recompute recompute_;
-  std::mutex mutex_;                              // guards what follows
-  std::list<std::shared_ptr<Compiled>> plans_{};  // the latest first
+  std::shared_ptr<const PlanMemory> memory_ = std::make_shared<PlanMemory>();
+  std::mutex mutex_;  // guards what follows
+  Plans plans_{};     // the latest first
+  std::map<PlanKey, Plans::iterator> places_{};
+  std::int64_t plan_bytes_ = 0;
+  std::size_t idle_ = 0;  // executors of plans_
 };
 
 }  // namespace narrowgauge

@@ -87,7 +87,10 @@ std::unique_ptr<Program> Step::Implementation::program(const Graph& f32_graph) {
   compile_options.kernels = &kernels;
   compile_options.subnormals = subnormals_of(plan.f32_math);
   Graph graph = is_in_f64() ? f32_graph : apply(f32_graph, follow(plan, f32_graph));
-  return std::make_unique<Program>(std::move(graph), compile_options, model->store, options.seed);
+  auto made =
+      std::make_unique<Program>(std::move(graph), compile_options, model->store, options.seed);
+  made->set_plan_memory(model->plan_memory);
+  return made;
 }
 
 std::int64_t Step::Implementation::applied_steps() const {

@@ -39,6 +39,7 @@ Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions op
   compile_options.kernels = &self.kernels;
   self.training = std::make_unique<Program>(setup.computed, compile_options, self.model->store,
                                             self.options.seed, self.options.recompute);
+  self.training->set_plan_memory(self.model->plan_memory);
   if (setup.update)
     self.update = std::make_unique<Program>(*setup.update, compile_options, self.model->store,
                                             self.options.seed);
@@ -118,6 +119,7 @@ Program& Trainer::Implementation::evaluation_program() {
     evaluates_averages = reads_averages();
     if (evaluates_averages) graph = read_moments(graph, averages.names());
     evaluation = model->program(graph, std::move(compile_options), options.seed);
+    evaluation->set_plan_memory(model->plan_memory);
     evaluation_precision = model->precisions;
   }
   return *evaluation;

@@ -6,6 +6,7 @@
 
 #include "api/model_implementation.h"
 #include "base/log.h"
+#include "io/tensor_index.h"
 #include "narrowgauge/checkpoint.h"
 
 namespace narrowgauge {
@@ -122,8 +123,9 @@ using Taken = std::vector<NamedTensor>;
 LoadReport compare_weights(const Model::Implementation& model, const TensorFile& file,
                            LoadMatch match, Taken& taken) {
   LoadReport report;
+  const TensorIndex there(file);
   for (const std::string& name : model.state_names()) {
-    const Tensor* const value = file.find(name);
+    const Tensor* const value = there.find(name);
     const TensorType wanted = model.store.declared(name).type();
     if (!value) {
       report.missing.push_back(name);

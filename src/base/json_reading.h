@@ -4,22 +4,97 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "narrowgauge/error.h"
 
 namespace narrowgauge {
 
-// Parses text nested no deeper than the program's own files: brackets take a hundred times their
-// size. Throws DataError, and whatever Json::parse() throws.
-template <class Json>
-Json parse_json(const std::string& text, const std::string& path) {
-  constexpr int deepest = 8;
-  return Json::parse(text, [&](int depth, auto, const Json&) {
-    require<DataError>(depth <= deepest, path, ": is damaged: it is nested too deeply");
+enum class JsonEvent : std::uint8_t { begin_object, begin_list, key, value, end };
+
+// Builds a document from what the parser finds, and shows each find to a guard ahead of that:
+// guard(depth, event, text), with the number of objects and lists around it, and the text of a key.
+// The guard throws where it refuses. (With a callback of its own, nlohmann's parser looks at all
+// children of an object after each, which takes quadratic time.)
+template <class Json, class Guard>
+class JsonBuilder {
+ public:
+  explicit JsonBuilder(Guard& guard) : guard_(guard) {}
+  Json take() { return std::move(root_); }
+
+  bool null() { return add(nullptr); }
+  bool boolean(bool value) { return add(value); }
+  bool number_integer(std::int64_t value) { return add(value); }
+  bool number_unsigned(std::uint64_t value) { return add(value); }
+  bool number_float(double value, const std::string&) { return add(value); }
+  bool string(std::string& value) { return add(std::move(value)); }
+  bool binary(typename Json::binary_t&) { return false; }  // not in JSON
+  bool start_object(std::size_t) { return open(JsonEvent::begin_object, Json::object()); }
+  bool start_array(std::size_t) { return open(JsonEvent::begin_list, Json::array()); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+  bool key(std::string& text) {
+    guard_(depth(), JsonEvent::key, std::string_view(text));
+    key_ = std::move(text);
     return true;
+  }
+  template <class Error>
+  bool parse_error(std::size_t, const std::string&, const Error& error) {
+    throw error;
+  }
+
+ private:
+  int depth() const { return static_cast<int>(open_.size()); }
+
+  Json& place(Json value) {
+    if (open_.empty()) return root_ = std::move(value);
+    Json& around = *open_.back();
+    if (around.is_object()) return around[key_] = std::move(value);
+    around.push_back(std::move(value));
+    return around.back();
+  }
+  bool add(Json value) {
+    guard_(depth(), JsonEvent::value, std::string_view());
+    place(std::move(value));
+    return true;
+  }
+  bool open(JsonEvent event, Json empty) {
+    guard_(depth(), event, std::string_view());
+    open_.push_back(&place(std::move(empty)));
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    guard_(depth(), JsonEvent::end, std::string_view());
+    return true;
+  }
+
+  Guard& guard_;
+  Json root_;
+  std::vector<Json*> open_{};  // which stay in place while something inside of them is open
+  std::string key_{};
+};
+
+// Parses a text under a guard (JsonBuilder); throws what the guard throws, and whatever
+// Json::parse() throws.
+template <class Json, class Guard>
+Json parse_guarded_json(std::string_view text, Guard&& guard) {
+  JsonBuilder<Json, Guard> builder(guard);
+  Json::sax_parse(text, &builder);
+  return builder.take();
+}
+
+// Parses text nested no deeper than the program's own files, or as deep as `deepest`: brackets take
+// a hundred times their size. Throws DataError, and whatever Json::parse() throws.
+template <class Json>
+Json parse_json(std::string_view text, const std::string& path, int deepest = 8) {
+  return parse_guarded_json<Json>(text, [&](int depth, JsonEvent, std::string_view) {
+    require<DataError>(depth <= deepest, path, ": is damaged: it is nested too deeply");
   });
 }
 

@@ -2,6 +2,8 @@
 #include "compile/choose_fastest.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <cstdio>
 #include <vector>
 
@@ -26,11 +28,31 @@ struct KernelCandidate {
   double milliseconds = 0;  // the best run
 };
 
-std::string operand_text(const Operand& operand) {
+// The first size of the first operand, unless it is a weight's; 0: none.
+std::int64_t batch_of(const Request& request) {
+  if (request.inputs.empty()) return 0;
+  const Operand& first = request.inputs[0];
+  return first.lasts || first.dims.empty() ? 0 : first.dims[0];
+}
+
+// The next step of a quarter octave; small sizes are their own.
+std::int64_t class_of_batch(std::int64_t size) {
+  constexpr std::int64_t most_exact = 16;
+  if (size <= most_exact) return size;
+  const auto step = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(size)) / 4);
+  return (size + step - 1) / step * step;
+}
+
+// A first size that is `batch` is told by its class; 0: all sizes are told.
+std::string operand_text(const Operand& operand, std::int64_t batch) {
   if (!operand.present) return "-";
   std::string text = concat(operand.dtype, '[');
-  for (std::size_t axis = 0; axis < operand.dims.size(); ++axis)
-    text += concat(axis == 0 ? "" : ",", operand.dims[axis]);
+  for (std::size_t axis = 0; axis < operand.dims.size(); ++axis) {
+    const std::int64_t size = operand.dims[axis];
+    const bool is_batch = axis == 0 && size == batch && class_of_batch(size) != size;
+    text +=
+        concat(axis == 0 ? "" : ",", is_batch ? "<" : "", is_batch ? class_of_batch(size) : size);
+  }
   text += concat("] ", operand.storage);
   if (!operand.strides.empty() && operand.strides != strides_of(operand.dims, operand.storage))
     for (const std::int64_t stride : operand.strides) text += concat(' ', stride);
@@ -131,25 +153,29 @@ bool can_run_alone(const KernelCandidate& candidate) {
   return candidate.offer.aliases.empty() && (candidate.offer.run || candidate.offer.prepare);
 }
 
-}  // namespace
-
-std::string kernel_key(const Request& request) {
+// What a choice is remembered by; see operand_text().
+std::string kernel_key(const Request& request, std::int64_t batch) {
   std::string key = concat(request.op.full_name(), '(',
                            is_fused(request) ? body_text(*request.as<Fused>().body)
                                              : print_attributes(request.op, request.attributes),
                            ") ", request.math);
   for (const auto operands : {request.inputs, request.outputs}) {
     key += operands.data() == request.inputs.data() ? " of" : " to";
-    for (const Operand& operand : operands) key += concat(' ', operand_text(operand));
+    for (const Operand& operand : operands) key += concat(' ', operand_text(operand, batch));
   }
   return concat(key, ", ", request.target.threads, " threads");
 }
 
+}  // namespace
+
 ChosenKernel choose_fastest(const Request& request, KernelMemory* memory, Stopwatch* stopwatch) {
   if (!memory || request.deterministic || !is_contraction(request))
     return {ask_kernels(request, false), ""};
-  const std::string key = kernel_key(request);
-  if (const auto known = memory->find(key))
+  const std::string exact = kernel_key(request, 0), shared = kernel_key(request, batch_of(request));
+  std::optional<KernelRecord> known = memory->find(exact);
+  const bool is_open = !known && shared != exact;
+  if (is_open) known = memory->find(shared);
+  if (known)
     if (auto offer = offer_of(request, known->kernel)) return {std::move(*offer), known->why};
   if (!memory->measures()) return {ask_kernels(request, false), ""};
   std::vector<KernelCandidate> candidates = candidates_of(request);
@@ -173,7 +199,8 @@ ChosenKernel choose_fastest(const Request& request, KernelMemory* memory, Stopwa
   const std::string why =
       steady ? reason_text(candidates, *best)
              : concat("first of ", candidates.size(), ": too busy to tell which is fastest");
-  memory->keep(key, {best->kernel, why, steady});
+  // A size whose class has a kernel that declines it is remembered by itself.
+  memory->keep(is_open && !known ? shared : exact, {best->kernel, why, steady});
   return {std::move(best->offer), why};
 }
 

@@ -16,16 +16,15 @@ struct ChosenKernel {
   std::string why;  // "" if there was nothing to choose or nothing was measured
 };
 
-// The key under which a choice is remembered: op, attributes, math, operands, and the caller's
-// number of threads.
-std::string kernel_key(const Request& request);
-
 // Takes the remembered kernel if it still accepts the request; else the fastest that accepts it,
 // the reference aside: the first unless another is an eighth faster. If the machine is too busy to
 // tell, it is the first, and no file remembers that. Without memory, for deterministic requests and
 // for anything but contractions, alone or with elementwise ops behind them: the first that accepts.
 // Throws UsageError if none does. An offer that was not measured may not be ready. Tests pass a
 // stopwatch.
+// A choice is remembered by op, attributes, math, operands, and the caller's number of threads.
+// Beyond 16 samples, batches between two steps of a quarter octave (20, 24, 28, 32, 40, ...) share
+// one, whichever of them came first; these steps themselves have their own.
 ChosenKernel choose_fastest(const Request& request, KernelMemory* memory,
                             Stopwatch* stopwatch = nullptr);
 

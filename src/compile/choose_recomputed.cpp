@@ -107,9 +107,7 @@ class Chooser {
       for (int o = 0; o < static_cast<int>(graph_.node(i).outputs.size()); ++o)
         if (read_again_.contains({i, o})) candidate.bytes += bytes_of({i, o});
       if (candidate.bytes == 0) continue;
-      std::set<Value> needed;
-      add(i, candidate, needed);
-      for (const Value& value : needed) candidate.bytes -= bytes_of(value);
+      for (const Value& value : add_chain(i, candidate)) candidate.bytes -= bytes_of(value);
       if (candidate.bytes > 0) all.push_back(std::move(candidate));
     }
     std::ranges::stable_sort(all, [](const RecomputeCandidate& a, const RecomputeCandidate& b) {
@@ -118,21 +116,28 @@ class Chooser {
     return all;
   }
 
-  // Adds a node, and those before it whose results are not kept. `needed` are results that would
-  // have to be kept because they are not cheap.
-  void add(int index, RecomputeCandidate& candidate, std::set<Value>& needed) const {
-    if (!candidate.nodes.insert(index).second) return;
-    candidate.operations += operations_of(graph_, index);
-    for (const Value& input : graph_.node(index).inputs) {
-      if (input.is_absent()) continue;
-      const Value value = root(input);
-      const Node& producer = graph_.producer(value);
-      if (producer.inputs.empty() || kept_.contains(value)) continue;
-      if (is_cheap(graph_, producer))
-        add(value.node, candidate, needed);
-      else
-        needed.insert(value);
+  // Adds a node, and those before it whose results are not kept. Returns results that would have to
+  // be kept because they are not cheap.
+  std::set<Value> add_chain(int last, RecomputeCandidate& candidate) const {
+    std::set<Value> needed;
+    std::vector<int> open{last};
+    while (!open.empty()) {
+      const int index = open.back();
+      open.pop_back();
+      if (!candidate.nodes.insert(index).second) continue;
+      candidate.operations += operations_of(graph_, index);
+      for (const Value& input : graph_.node(index).inputs) {
+        if (input.is_absent()) continue;
+        const Value value = root(input);
+        const Node& producer = graph_.producer(value);
+        if (producer.inputs.empty() || kept_.contains(value)) continue;
+        if (is_cheap(graph_, producer))
+          open.push_back(value.node);
+        else
+          needed.insert(value);
+      }
     }
+    return needed;
   }
 
   // Views go with what they show.

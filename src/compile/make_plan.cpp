@@ -83,6 +83,7 @@ class Planner {
     for (const State& state : graph().states()) {
       add_source(state.current, Location::Kind::state, plan_.states.size());
       plan_.states.push_back({state, bytes_of(state.current), {}, {}, state.next != state.current});
+      if (state.next != state.current) written_.try_emplace(state.next, &state);
     }
     for (int i = 0; i < node_count(); ++i)
       if (graph().node(i).is<Constant>()) {
@@ -156,8 +157,8 @@ class Planner {
       packing.name += graph().value_name(value) + '.';
       return;
     }
-    const auto state = std::ranges::find(graph().states(), value, &State::current);
-    NG_INVARIANT(state != graph().states().end());
+    const State* const state = graph().find_state(graph().producer(value).name);
+    NG_INVARIANT(state);
     input = packing.states.size();
     packing.states.push_back(state->name);
     packing.name += state->name + '.';
@@ -236,9 +237,8 @@ class Planner {
   }
 
   const State* state_written_by(Value value) const {
-    for (const State& state : graph().states())
-      if (state.next == value && state.next != state.current) return &state;
-    return nullptr;
+    const auto found = written_.find(value);
+    return found == written_.end() ? nullptr : found->second;
   }
 
   void try_in_place(int s, int input, int output) {
@@ -325,6 +325,7 @@ class Planner {
   IndexedVector<int, Root> roots_;
   std::map<Value, int> root_of_;  // -1: an output that nobody reads
   std::set<Value> read_, taken_;
+  std::map<Value, const State*> written_;              // the first state that takes each value
   IndexedVector<int, int> step_node_;                  // of each step
   IndexedVector<int, std::vector<InPlace>> in_place_;  // of each step
 };

@@ -7,6 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "base/json_reading.h"
+#include "base/json_writing.h"
+
 namespace narrowgauge {
 namespace {
 
@@ -43,27 +46,26 @@ class HeaderGuard {
  public:
   explicit HeaderGuard(const std::string& path) : path_(path) {}
 
-  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
+  void operator()(int depth, JsonEvent event, std::string_view key) {
     constexpr int deepest = 3;        // header, tensor, shape
     constexpr int most_numbers = 64;  // dimensions
     require<DataError>(depth <= deepest, path_, ": its header is nested too deeply");
-    if (event == Json::parse_event_t::object_start) keys_.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys_.pop_back();
-    if (event == Json::parse_event_t::array_start) numbers_ = 0;
-    if (event == Json::parse_event_t::value && depth == deepest)
+    if (event == JsonEvent::begin_object || event == JsonEvent::begin_list) {
+      keys_.emplace_back();
+      numbers_ = 0;
+    }
+    if (event == JsonEvent::end) keys_.pop_back();
+    if (event == JsonEvent::value && depth == deepest)
       require<DataError>(++numbers_ <= most_numbers, path_, ": expected at most ", most_numbers,
                          " dimensions");
-    if (event == Json::parse_event_t::key) {
-      const std::string& key = parsed.get_ref<const std::string&>();
-      require<DataError>(keys_.back().insert(key).second, path_, ": its header has \"", key,
+    if (event == JsonEvent::key)
+      require<DataError>(keys_.back().emplace(key).second, path_, ": its header has \"", key,
                          "\" twice");
-    }
-    return true;
   }
 
  private:
   const std::string& path_;
-  std::vector<std::set<std::string>> keys_;  // of the objects that are open
+  std::vector<std::set<std::string>> keys_;  // of the objects and lists that are open
   int numbers_ = 0;
 };
 
@@ -133,15 +135,13 @@ class EntryReader {
   const Json& entry_;
 };
 
-Json parse_json(const std::string& path, std::string_view json) {
+Json parse_header(const std::string& path, std::string_view json) {
   require<DataError>(!json.empty() && json.front() == '{', path,
                      ": expected a header that begins with {, found ",
                      json.empty() ? "an empty one" : "another byte");
   constexpr int unexpected_input = 101;  // nlohmann::json::parse_error
   try {
-    // Passed by reference, since the parser copies its callback.
-    HeaderGuard guard(path);
-    return Json::parse(json.begin(), json.end(), std::ref(guard));
+    return parse_guarded_json<Json>(json, HeaderGuard(path));
   } catch (const Json::exception& error) {
     // The parser's own message quotes the input, which may be anything.
     throw DataError(
@@ -177,7 +177,7 @@ void check_cover(const std::string& path, const std::vector<SafetensorsEntry>& e
 
 SafetensorsHeader parse_safetensors_header(const std::string& path, std::string_view json,
                                            std::int64_t data_bytes) {
-  const Json root = parse_json(path, json);
+  const Json root = parse_header(path, json);
   SafetensorsHeader header;
   for (const auto& [name, entry] : root.items()) {
     if (name == safetensors_metadata_key)
@@ -206,9 +206,10 @@ std::string format_safetensors_header(const SafetensorsHeader& header) {
     require(place >= 0, "safetensors: tensor ", entry.name, ": ", entry.dtype, " cannot be stored");
     require(element_count(entry.dims) * bits(entry.dtype) % 8 == 0, "safetensors: tensor ",
             entry.name, ": expected whole bytes, got ", entry.dtype, entry.dims);
-    root[entry.name] = {{"dtype", dtype_names[static_cast<std::size_t>(place)].name},
-                        {"shape", entry.dims},
-                        {"data_offsets", {entry.begin, entry.end}}};
+    add_key(root, entry.name,
+            {{"dtype", dtype_names[static_cast<std::size_t>(place)].name},
+             {"shape", entry.dims},
+             {"data_offsets", {entry.begin, entry.end}}});
   }
   std::string text;
   try {

@@ -93,12 +93,11 @@ Value Graph::constant(Tensor value, std::string constant_name) {
 }
 
 void Graph::set_next(std::string_view state_name, Value next) {
-  const auto found = std::find_if(states_.begin(), states_.end(),
-                                  [&](const State& s) { return s.name == state_name; });
-  require(found != states_.end(), "graph ", name_, ": no state '", state_name, "'");
+  const State* const found = find_state(state_name);
+  require(found, "graph ", name_, ": no state '", state_name, "'");
   require(type(next) == found->type, "state '", state_name, "': holds ", found->type, ", next is ",
           type(next));
-  found->next = without_identity(next);
+  states_[static_cast<std::size_t>(found - states_.data())].next = without_identity(next);
 }
 
 void Graph::output(std::string output_name, Value value) {
@@ -231,9 +230,14 @@ std::optional<Tensor> Graph::known_numbers(Value value) const {
 }
 
 const State* Graph::find_state(std::string_view state_name) const {
-  for (const State& state : states_)
-    if (state.name == state_name) return &state;
-  return nullptr;
+  const int node = find_node(state_name);  // states are called as their nodes
+  if (node < 0 || !nodes_[static_cast<std::size_t>(node)].is<StateValue>()) return nullptr;
+  const auto node_of = [](const State& each) { return each.current.node; };
+  auto found = std::ranges::lower_bound(states_, node, {}, node_of);
+  // A text may list them in another order than their nodes.
+  if (found == states_.end() || node_of(*found) != node)
+    found = std::ranges::find(states_, node, node_of);
+  return found == states_.end() ? nullptr : &*found;
 }
 
 int Graph::find_node(std::string_view full_name) const {

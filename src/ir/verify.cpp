@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "ir/attributes.h"
 #include "ir/inference.h"
@@ -34,27 +35,35 @@ bool fits(const Storage& storage, const TensorType& type) {
          });
 }
 
+// How often the lists of a graph name each node.
+struct Listed {
+  explicit Listed(const Graph& graph) {
+    for (const Value& input : graph.inputs()) ++inputs[input.node];
+    for (const State& state : graph.states()) ++states[state.current.node];
+  }
+  std::unordered_map<int, int> inputs{}, states{};
+};
+
 // Checks that the graph's lists and its nodes name each other.
-void verify_source(const Graph& graph, int index) {
+void verify_source(const Graph& graph, int index, const Listed& listed) {
   const Node& node = graph.node(index);
-  const Value value{index, 0};
-  if (node.is<Input>())
-    rule(std::count(graph.inputs().begin(), graph.inputs().end(), value) == 1, graph, node,
-         "is not among the graph's inputs");
+  const auto once = [&](const std::unordered_map<int, int>& list) {
+    const auto found = list.find(index);
+    return found != list.end() && found->second == 1;
+  };
+  if (node.is<Input>()) rule(once(listed.inputs), graph, node, "is not among the graph's inputs");
   if (node.is<StateValue>())
-    rule(std::count_if(graph.states().begin(), graph.states().end(),
-                       [&](const State& state) { return state.current == value; }) == 1,
-         graph, node, "belongs to no state, or to several");
+    rule(once(listed.states), graph, node, "belongs to no state, or to several");
 }
 
-void verify_node(const Graph& graph, int index, Stage stage) {
+void verify_node(const Graph& graph, int index, Stage stage, const Listed& listed) {
   const Node& node = graph.node(index);
   rule(node.op != nullptr, graph, node, "has no op");
   rule(node.op->info.stage <= stage, graph, node, "op ", node.op->full_name(),
        " is not legal at this stage");
   for (const Value& value : node.inputs)
     rule(value.is_absent() || value.node < index, graph, node, "an input is not an earlier value");
-  verify_source(graph, index);
+  verify_source(graph, index, listed);
   verify_types(graph, node);
   for (const ValueInfo& output : node.outputs) {
     rule(output.storage.is_plain() || stage >= Stage::laid_out, graph, node, "storage ",
@@ -75,8 +84,9 @@ void verify_node(const Graph& graph, int index, Stage stage) {
 
 void verify(const Graph& graph, Stage stage) {
   std::set<std::string> names;
+  const Listed listed(graph);
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
-    verify_node(graph, i, stage);
+    verify_node(graph, i, stage, listed);
     rule(names.insert(graph.node(i).full_name()).second, graph, graph.node(i), "name is taken");
   }
   for (const Value& input : graph.inputs())

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/enumerate.h"
 #include "base/indexed_vector.h"
@@ -47,12 +48,13 @@ class Differentiator {
     const auto found = contributions_.find(value);
     if (found == contributions_.end()) return absent;
     Values& parts = found->second;
-    while (parts.size() > 1) {
+    Value sum = parts[0];
+    for (std::size_t i = 1; i < parts.size(); ++i) {
       graph_.set_scope(backward_of(graph_.producer(value)));
-      parts[0] = graph_.add(Add{}, {parts[0], parts[1]});
-      parts.erase(parts.begin() + 1);
+      sum = graph_.add(Add{}, {sum, parts[i]});
     }
-    return parts[0];
+    parts = {sum};
+    return sum;
   }
 
  private:
@@ -66,8 +68,7 @@ class Differentiator {
 
   bool depends(Value value) const {
     if (value.node >= forward_nodes_) return false;
-    return depends_[value.node] ||
-           std::find(wanted_.begin(), wanted_.end(), value) != wanted_.end();
+    return depends_[value.node] || wanted_.contains(value);
   }
 
   // Whether gradients flow back to each input.
@@ -119,8 +120,7 @@ class Differentiator {
       if (!reaches[place]) continue;
       for (const Value input : graph_.node(i).inputs)
         if (!input.is_absent()) reaches[static_cast<std::size_t>(input.node)] = true;
-      if (std::ranges::find(wanted_, Value{i, 0}) != wanted_.end())
-        names.push_back(graph_.value_name({i, 0}));
+      if (wanted_.contains(Value{i, 0})) names.push_back(graph_.value_name({i, 0}));
     }
     if (names.empty()) return "";
     const std::string others = names.size() > 1 ? concat(" to '", names.front(), '\'') : "";
@@ -168,7 +168,7 @@ class Differentiator {
   Graph& graph_;
   int first_node_, forward_nodes_;
   IndexedVector<int, bool> depends_;
-  Values wanted_;
+  std::set<Value> wanted_;
   std::map<Value, Values> contributions_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/indexed_vector.h"
@@ -26,14 +27,35 @@ Value before_cast(const Graph& graph, Value value) {
   return node.is<Cast>() ? node.inputs[0] : value;
 }
 
-bool is_fixed(const Graph& graph, Value value) {
-  const Node& node = graph.producer(value);
-  if (node.is<Cast>() || node.is<Unsqueeze>() || node.is<Reshape>() || node.is<ReshapeTo>())
-    return std::ranges::all_of(node.inputs, [&](Value input) { return is_fixed(graph, input); });
+// The nodes that a value is computed from by nothing but casts and other shapes.
+std::set<int> before_shapes(const Graph& graph, Value value) {
+  std::set<int> seen, found;
+  std::vector<int> open{value.node};
+  while (!open.empty()) {
+    const int index = open.back();
+    open.pop_back();
+    if (!seen.insert(index).second) continue;
+    const Node& node = graph.node(index);
+    if (!node.is<Cast>() && !node.is<Unsqueeze>() && !node.is<Reshape>() && !node.is<ReshapeTo>())
+      found.insert(index);
+    else
+      for (const Value input : node.inputs)
+        if (!input.is_absent()) open.push_back(input.node);
+  }
+  return found;
+}
+
+bool is_fixed_source(const Graph& graph, const Node& node) {
   if (!node.is<StateValue>()) return node.is<Constant>();
   const State* const state = graph.find_state(node.name);
   const bool is_weight = state && state->role != Role::control && state->role != Role::derived;
   return is_weight && state->next == state->current;
+}
+
+bool is_fixed(const Graph& graph, Value value) {
+  return std::ranges::all_of(before_shapes(graph, value), [&](int source) {
+    return is_fixed_source(graph, graph.node(source));
+  });
 }
 
 // The operand of a Mul or an Add that is a number for each channel of the other one; absent: none.

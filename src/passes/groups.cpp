@@ -1,49 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/groups.h"
 
+#include <algorithm>
 #include <functional>
 #include <queue>
 
 namespace narrowgauge {
 
-Groups::Groups(const Graph& graph) : graph_(graph), group_(graph.nodes().size(), -1) {}
+Groups::Groups(const Graph& graph)
+    : graph_(graph),
+      group_(graph.nodes().size(), -1),
+      line_(graph.nodes().size()),
+      place_(graph.nodes().size()) {
+  for (int node = 0; node < line_.size(); ++node) line_[node] = place_[node] = node;
+}
 
 int Groups::start(int node) { return group_[node] = members_.add({node}); }
-
-void Groups::join(int node, int group) {
-  members_[group].push_back(node);
-  group_[node] = group;
-}
 
 void Groups::dissolve(int group) {
   for (const int node : members(group)) group_[node] = -1;
   members_[group].clear();
 }
 
-// Whether the node, together with its whole group, depends on `group`.
-bool Groups::reaches(int from_node, int group, IndexedVector<int, bool>& seen) const {
-  if (group_of(from_node) == group) return true;
-  if (seen[from_node]) return false;
-  const int own = group_of(from_node);
-  const std::vector<int> alone{from_node};
-  const std::vector<int>& unit = own < 0 ? alone : members(own);
-  for (const int member : unit) seen[member] = true;
-  for (const int member : unit)
-    for (const Value& input : graph_.node(member).inputs)
-      if (!input.is_absent() && group_of(input.node) != own && reaches(input.node, group, seen))
-        return true;
-  if (own >= 0) return false;
-  for (const Value& input : graph_.node(from_node).inputs)
-    if (!input.is_absent() && reaches(input.node, group, seen)) return true;
-  return false;
+// Marks the node, with its whole group, unless it is known already.
+void Groups::need(Gap& gap, int node) const {
+  const auto mark = [&](int member) {
+    gap.needed[static_cast<std::size_t>(place_[member] - gap.begin)] = true;
+    gap.open.push_back(member);
+  };
+  if (gap.needed[static_cast<std::size_t>(place_[node] - gap.begin)]) return;
+  if (group_of(node) < 0)
+    mark(node);
+  else
+    std::ranges::for_each(members(group_of(node)), mark);
 }
 
-bool Groups::can_join(int node, int group) const {
-  IndexedVector<int, bool> seen(group_.size());
-  for (const Value& input : graph_.node(node).inputs)
-    if (!input.is_absent() && group_of(input.node) != group && reaches(input.node, group, seen))
-      return false;
-  return true;
+Groups::Gap Groups::gap_between(int node, int group) const {
+  const std::vector<int>& unit = members(group);
+  int first = line_.size();
+  for (const int member : unit) first = std::min(first, place_[member]);
+  const int behind = first + static_cast<int>(unit.size()), place = place_[node];
+  Gap gap =
+      place < first ? Gap{place, place + 1, first, behind} : Gap{first, behind, place, place + 1};
+  gap.needed.resize(static_cast<std::size_t>(gap.end - gap.begin));
+  for (int at = gap.end; at < gap.last; ++at)
+    for (const Value& input : graph_.node(line_[at]).inputs) {
+      const int from = input.is_absent() ? -1 : place_[input.node];
+      if (from >= gap.begin && from < gap.end) need(gap, input.node);
+    }
+  while (!gap.open.empty() && !gap.is_detour) {
+    const int reader = gap.open.back();
+    gap.open.pop_back();
+    for (const Value& input : graph_.node(reader).inputs) {
+      const int from = input.is_absent() ? -1 : place_[input.node];
+      if (from >= gap.begin) need(gap, input.node);
+      gap.is_detour |= from >= gap.first && from < gap.begin;
+    }
+  }
+  return gap;
+}
+
+bool Groups::can_join(int node, int group) const { return !gap_between(node, group).is_detour; }
+
+// Both units meet between what the later one needs and all else that stood between them.
+void Groups::join(int node, int group) {
+  const Gap gap = gap_between(node, group);
+  NG_INVARIANT(!gap.is_detour);
+  std::vector<int> needed, others;
+  for (int at = gap.begin; at < gap.end; ++at)
+    (gap.needed[static_cast<std::size_t>(at - gap.begin)] ? needed : others).push_back(line_[at]);
+  for (int at = gap.first; at < gap.begin; ++at) needed.push_back(line_[at]);
+  for (int at = gap.end; at < gap.last; ++at) needed.push_back(line_[at]);
+  needed.insert(needed.end(), others.begin(), others.end());
+  int at = gap.first;
+  for (const int moved : needed) {
+    place_[moved] = at;
+    line_[at++] = moved;
+  }
+  members_[group].push_back(node);
+  group_[node] = group;
 }
 
 std::vector<int> Groups::order() const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/hoist_derived_state.h"
 
-#include <algorithm>
 #include <map>
+#include <utility>
 
 #include "ir/attributes.h"
 #include "ops/math/cast.h"
@@ -34,6 +34,7 @@ const State* state_of(const Graph& graph, Value value) {
 
 std::vector<Copy> find_copies(const Graph& graph, std::map<int, std::size_t>& copy_of_cast) {
   std::vector<Copy> copies;
+  std::map<std::pair<const State*, DType>, std::size_t> known;
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
     const Node& node = graph.node(i);
     if (!node.is<Cast>()) continue;
@@ -42,11 +43,9 @@ std::vector<Copy> find_copies(const Graph& graph, std::map<int, std::size_t>& co
     const DType to = node.outputs[0].type.dtype;
     // Updates round their copy to nearest even, as a Cast does only for these two formats.
     if (!is_narrow(to)) continue;
-    const auto known = std::find_if(copies.begin(), copies.end(), [&](const Copy& copy) {
-      return copy.source == state && copy.dtype == to;
-    });
-    copy_of_cast[i] = static_cast<std::size_t>(known - copies.begin());
-    if (known == copies.end()) copies.push_back({i, state, to});
+    const auto [place, is_new] = known.try_emplace({state, to}, copies.size());
+    copy_of_cast[i] = place->second;
+    if (is_new) copies.push_back({i, state, to});
   }
   return copies;
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/recompute.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "base/indexed_vector.h"
 #include "passes/rebuild.h"
 
@@ -33,22 +36,43 @@ class Recomputer {
   }
 
  private:
+  bool lacks_clone(Value value) const {
+    return !value.is_absent() && chosen_[value.node] && clone_[value.node] < 0;
+  }
+
   // Clones chains of chosen nodes as a whole, from the last kept value on.
   Value for_backward(Value value) {
-    if (value.is_absent()) return absent;
-    if (!chosen_[value.node]) return rebuild_.mapped(value);
-    int& clone = clone_[value.node];
-    if (clone < 0) {
-      const Node& node = graph_.node(value.node);
-      Values inputs;
-      for (const Value& input : node.inputs) inputs.push_back(for_backward(input));
-      NodeOptions options = options_of(node);
-      ++options.instance;
-      options.origin = node.full_name();
-      options.phase = Phase::backward;
-      clone = rebuild_.graph().add(*node.op, node.attributes, inputs, std::move(options)).node;
+    std::vector<int> open;
+    if (lacks_clone(value)) open.push_back(value.node);
+    while (!open.empty()) {
+      const int index = open.back();
+      const Values& inputs = graph_.node(index).inputs;
+      const auto first = std::ranges::find_if(inputs, [&](Value v) { return lacks_clone(v); });
+      if (first != inputs.end()) {
+        open.push_back(first->node);
+        continue;
+      }
+      clone(index);
+      open.pop_back();
     }
-    return {clone, value.output};
+    if (value.is_absent() || !chosen_[value.node]) return rebuild_.mapped(value);
+    return {clone_[value.node], value.output};
+  }
+
+  // Of a node whose inputs are kept or cloned.
+  void clone(int index) {
+    const Node& node = graph_.node(index);
+    Values inputs;
+    for (const Value input : node.inputs)
+      inputs.push_back(input.is_absent() || !chosen_[input.node]
+                           ? rebuild_.mapped(input)
+                           : Value{clone_[input.node], input.output});
+    NodeOptions options = options_of(node);
+    ++options.instance;
+    options.origin = node.full_name();
+    options.phase = Phase::backward;
+    clone_[index] =
+        rebuild_.graph().add(*node.op, node.attributes, inputs, std::move(options)).node;
   }
 
   const Graph& graph_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "precision/follow.h"
 
+#include "precision/plan_index.h"
 #include "precision/policy.h"
 
 namespace narrowgauge {
@@ -11,8 +12,9 @@ PrecisionPlan follow(const PrecisionPlan& plan, const Graph& f32_graph) {
   result.master_weights = plan.master_weights;
   result.rounding = plan.rounding;
   const std::string state = record_of<StateValue>().full_name();
+  const PlanIndex examples(plan);
   for (PlanEntry& entry : result.entries) {
-    const PlanEntry* example = plan.find(entry.name);
+    const PlanEntry* example = examples.find(entry.name);
     if (!example || example->op != entry.op) continue;
     if (entry.op == state || (example->dtype && entry.dtype)) entry = *example;
   }

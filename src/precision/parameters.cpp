@@ -6,6 +6,7 @@
 #include "base/enumerate.h"
 #include "ops/nn/batch_normalization.h"
 #include "precision/overrides.h"
+#include "precision/plan_index.h"
 #include "precision/plan_text.h"
 #include "tensor/dtype_sets.h"
 
@@ -32,7 +33,7 @@ class Readers {
   }
 
   // The narrow format in which all read it; nothing where one reads f32 or nobody reads it.
-  std::optional<DType> narrow_format(const std::string& parameter, const PrecisionPlan& plan) {
+  std::optional<DType> narrow_format(const std::string& parameter, const PlanIndex& plan) {
     std::set<DType> formats;
     for (const auto& [node, port] : of_[parameter]) {
       const PortFormat format = node->op->input_port(port).format;
@@ -75,12 +76,13 @@ void keep_parameters_narrow(PrecisionPlan& plan, const Graph& f32_graph,
   for (const std::string& text : wanted.overrides) overrides.push_back(parse_override(text));
   const auto matched = match_overrides(overrides, vertices);
   Readers readers(f32_graph);
+  const PlanIndex entries(plan);
   for (std::size_t v = 0; v < vertices.size(); ++v) {
     PlanEntry& entry = plan.entries[v];
     if (!is_parameter(vertices[v])) continue;
     if (matched[v] && matched[v]->dtype)
       set_format(entry, matched[v]->dtype, PrecisionRule::override_by_name, matched[v]->text);
-    else if (const auto format = readers.narrow_format(entry.name, plan); format && !entry.dtype)
+    else if (const auto format = readers.narrow_format(entry.name, entries); format && !entry.dtype)
       set_format(entry, format, PrecisionRule::kept_narrow, "");
   }
 }

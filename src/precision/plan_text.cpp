@@ -5,6 +5,7 @@
 
 #include "base/atomic_file.h"
 #include "ir/text.h"
+#include "precision/plan_index.h"
 
 namespace narrowgauge {
 
@@ -155,12 +156,13 @@ std::vector<PlanChange> diff(const PrecisionPlan& before, const PrecisionPlan& a
     return plan.master_weights ? std::string() : std::string(name(plan.rounding));
   };
   compare(changes, "weight-rounding", rounding(before), rounding(after));
+  const PlanIndex first(before), second(after);
   for (const PlanEntry& entry : before.entries) {
-    const PlanEntry* other = after.find(entry.name);
+    const PlanEntry* other = second.find(entry.name);
     compare(changes, entry.name, change_text(entry), other ? change_text(*other) : "");
   }
   for (const PlanEntry& entry : after.entries)
-    if (!before.find(entry.name)) compare(changes, entry.name, "", change_text(entry));
+    if (!first.find(entry.name)) compare(changes, entry.name, "", change_text(entry));
   return changes;
 }
 

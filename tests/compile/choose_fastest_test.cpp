@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "narrowgauge/graph.h"
 #include "narrowgauge/op.h"
@@ -213,6 +214,45 @@ TEST(first_to_take, names_those_among_which_a_measurement_would_decide) {
   EXPECT_EQ(asked_only(Contraction{.first = -1}).why, "");
   EXPECT_EQ(asked_only(Other{}).why, "");
   EXPECT_EQ(asked_only(Contraction{.first = -1, .second = -1}).offer.implementation, "reference");
+}
+
+TEST(choose_fastest, batches_of_about_one_size_are_measured_once) {
+  Memory memory;
+  std::set<std::int64_t> measured;
+  for (std::int64_t size = 1; size <= 100; ++size) {
+    choose(Contraction{}, &memory, {.size = size});
+    if (runs > 0) measured.insert(size);
+  }
+  for (const std::int64_t each : {1, 2, 15, 16, 17, 20, 21, 24, 32, 33, 40, 41, 64, 65, 80, 81, 96})
+    EXPECT_TRUE(measured.contains(each)) << each;
+  for (const std::int64_t shared : {18, 19, 22, 31, 39, 63, 66, 79, 82, 95, 99, 100})
+    EXPECT_FALSE(measured.contains(shared)) << shared;
+  EXPECT_EQ(memory.records.size(), measured.size());
+}
+
+TEST(choose_fastest, a_size_that_was_remembered_by_itself_keeps_its_kernel) {
+  Memory memory;
+  choose(Contraction{}, &memory, {.size = 18});
+  ASSERT_EQ(memory.records.size(), 1u);
+  std::string key = memory.records.begin()->first;
+  for (std::size_t at = key.find("<20"); at != key.npos; at = key.find("<20"))
+    key.replace(at, 3, "19");
+  memory.records[key] = {"first", "as before"};
+  EXPECT_EQ(choose(Contraction{}, &memory, {.size = 19}).why, "as before");
+  EXPECT_NE(choose(Contraction{}, &memory, {.size = 18}).why, "as before");
+}
+
+TEST(choose_fastest, a_size_that_the_kernel_of_its_class_declines_is_measured_by_itself) {
+  Memory memory;
+  choose(Contraction{}, &memory, {.size = 18});
+  const std::string shared = memory.records.begin()->first;
+  memory.records[shared].kernel = "gone";
+  for (const bool again : {false, true}) {
+    const ChosenKernel chosen = choose(Contraction{}, &memory, {.size = 19});
+    EXPECT_EQ(chosen.offer.implementation, "second");
+    EXPECT_EQ(runs == 0, again);
+  }
+  EXPECT_EQ(memory.records.at(shared).kernel, "gone");
 }
 
 }  // namespace

@@ -272,7 +272,9 @@ void add_onnx(Corpus& corpus) {
 
 void add_caches(Corpus& corpus) {
   const KernelRecords kernels{{"Conv f32 [1,2]", {"tiles", "2.1 us, others 3.4 us", true}}};
-  write_kernel_records(corpus.path("kernel_cache"), "fuzz", kernels);
+  corpus.add("kernel_cache", kernel_records_text(kernels, "fuzz"));
+  for (const auto& [key, record] : kernels)
+    corpus.add("kernel_cache", kernel_log_line("fuzz", key, record));
   const auto bytes = std::make_shared<std::array<std::byte, 70>>();
   const PackedBytes packed(bytes, bytes->data());
   write_engine_cache(corpus.path("engine_cache"), "fuzz",

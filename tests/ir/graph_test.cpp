@@ -183,5 +183,24 @@ TEST(op_table, has_one_op_of_each_name) {
   EXPECT_EQ(refusal([&] { table.add(own); }), "op Relu is registered already");
 }
 
+// A text may list states in another order than their nodes.
+TEST(graph, finds_states_in_any_order_of_a_text) {
+  const auto state = [](const std::string& name) {
+    return "  state %" + name + " role=parameter initial=constant(0) next=%" + name + "\n";
+  };
+  Graph graph;
+  for (const char* name : {"a", "b", "c"}) graph.state(state_of(name));
+  std::string text = print(graph);
+  ASSERT_NE(text.find(state("a") + state("b")), text.npos) << text;
+  text.replace(text.find(state("a") + state("b")), 2 * state("a").size(), state("b") + state("a"));
+  const Graph again = parse(text, op_table());
+  EXPECT_EQ(print(again), text);
+  for (const char* name : {"a", "b", "c"}) {
+    ASSERT_TRUE(again.find_state(name)) << name;
+    EXPECT_EQ(again.find_state(name)->name, name);
+  }
+  EXPECT_FALSE(again.find_state("d"));
+}
+
 }  // namespace
 }  // namespace narrowgauge::graph_test

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_reading.h"
 #include "base/open_file.h"
 #include "base/parallel.h"
 #include "base/utf8.h"
@@ -66,11 +67,9 @@ std::vector<std::string> read_merge_lines(const std::string& path) {
 std::vector<std::string> read_token_json(const std::string& path) try {
   using Json = nlohmann::json;
   const std::string text = read_text_file(path);
-  const auto refuse_deep = [&](int depth, auto, const Json&) {
+  const auto json = parse_guarded_json<Json>(text, [&](int depth, JsonEvent, std::string_view) {
     require<DataError>(depth <= 1, path, ": expected tokens with their numbers, found more inside");
-    return true;
-  };
-  const Json json = Json::parse(text, refuse_deep);
+  });
   require<DataError>(json.is_object() && !json.empty(), path,
                      ": expected an object of tokens with their numbers");
   std::vector<std::string> tokens(json.size());

@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/json_reading.h"
 #include "base/nearest.h"
 
 namespace narrowgauge {
@@ -73,14 +74,7 @@ std::string json_of(const TokenizerContent& content) {
 std::shared_ptr<const Tokenizer> tokenizer_of_json(const std::string& json,
                                                    const std::string& name) try {
   constexpr int deepest = 2;  // an object of lists of texts
-  TokenizerContent content =
-      content_of(Json::parse(json,
-                             [&](int depth, auto, const Json&) {
-                               require<DataError>(depth <= deepest, name,
-                                                  ": is damaged: it is nested too deeply");
-                               return true;
-                             }),
-                 name);
+  TokenizerContent content = content_of(parse_json<Json>(json, name, deepest), name);
   const TokenizerKind* const kind = find_record(tokenizers(), content.kind);
   require<DataError>(kind, name, ": is damaged: expected one of ", listed_names(tokenizers()),
                      " as its kind, found '", content.kind, '\'');
