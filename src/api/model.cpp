@@ -8,6 +8,7 @@
 #include "passes/in_f64.h"
 #include "precision/follow.h"
 #include "precision/policy.h"
+#include "precision/subnormals.h"
 
 namespace narrowgauge {
 
@@ -39,10 +40,15 @@ Graph Model::Implementation::with_masters(const Graph& evaluation_graph) const {
   return apply(evaluation_graph, plan);
 }
 
-Graph Model::Implementation::with_precision(const Graph& evaluation_graph) const {
-  if (is_in_f64()) return in_f64(evaluation_graph, InputsInF64::kept);
-  return drop_masters(with_masters(evaluation_graph), store.kept_formats(),
-                      WeightRounding::nearest);
+std::unique_ptr<Program> Model::Implementation::program(const Graph& evaluation_graph,
+                                                        CompileOptions options,
+                                                        std::uint64_t run_seed) {
+  options.subnormals =
+      std::visit([](const auto& chosen) { return subnormals_of(chosen.f32_math); }, precision);
+  Graph computed = is_in_f64() ? in_f64(evaluation_graph, InputsInF64::kept)
+                               : drop_masters(with_masters(evaluation_graph), store.kept_formats(),
+                                              WeightRounding::nearest);
+  return std::make_unique<Program>(std::move(computed), std::move(options), store, run_seed);
 }
 
 void Model::Implementation::set_precision(decltype(precision) wanted) {
@@ -61,8 +67,7 @@ Program& Model::Implementation::prediction_program() {
     options.kernels = cache ? &cache->kernels() : kernel_cache();
     options.packed = cache;
     options.in_parts = true;
-    prediction =
-        std::make_unique<Program>(with_precision(graph(Mode::evaluate)), options, store, seed);
+    prediction = program(graph(Mode::evaluate), std::move(options), seed);
   }
   return *prediction;
 }

@@ -52,8 +52,11 @@ struct Model::Implementation {
   PrecisionPlan evaluation_plan(const Graph& evaluation_graph) const;
   // In the formats of the evaluation plan, all parameters in f32.
   Graph with_masters(const Graph& evaluation_graph) const;
-  // The same with the parameters as the store keeps them.
-  Graph with_precision(const Graph& evaluation_graph) const;
+  // A program that computes such a graph in the model's precision, with the parameters as the store
+  // keeps them.
+  std::unique_ptr<Program> program(const Graph& evaluation_graph, CompileOptions options,
+                                   std::uint64_t run_seed);
+  OpenShapes::MakeProgram programs();  // that, for the shapes of a call
   Program& prediction_program();
   // Runs a program that changes no state: together with other threads if `known` returns it and it
   // is compiled, else alone, after `made` made it.

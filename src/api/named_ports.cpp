@@ -105,9 +105,14 @@ Model ModelAccess::from_onnx(const std::string& path, onnx::Model read, const Kn
 std::vector<ModelPort> Model::inputs() const { return implementation_->inputs; }
 std::vector<ModelPort> Model::outputs() const { return implementation_->outputs; }
 
+OpenShapes::MakeProgram Model::Implementation::programs() {
+  return [this](const Graph& evaluation_graph, CompileOptions options) {
+    return program(evaluation_graph, std::move(options), seed);
+  };
+}
+
 OpenShapes::Answering Model::Implementation::answering(std::span<const NamedTensor> given) {
-  if (open_shapes)
-    return open_shapes->answering(given, [&](const Graph& graph) { return with_precision(graph); });
+  if (open_shapes) return open_shapes->answering(given, programs());
   std::vector<Tensor> tensors = ordered(inputs, given);
   Program::Lease executor = prediction_program().executor_for(tensors);
   return {std::move(executor), std::move(tensors), {}};
@@ -118,8 +123,7 @@ std::vector<NamedTensor> Model::run(std::span<const NamedTensor> given) {
   require_inputs(self.inputs, given);
   if (self.open_shapes) {
     const std::lock_guard alone(self.in_use);
-    return self.open_shapes->run(given,
-                                 [&](const Graph& graph) { return self.with_precision(graph); });
+    return self.open_shapes->run(given, self.programs());
   }
   std::vector<Tensor> results = self.predict(ordered(self.inputs, given));
   std::vector<NamedTensor> named;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "api/kernel_cache.h"
+#include "base/floating_environment.h"
 #include "io/onnx/import.h"
 #include "ops/control/interpret.h"
 #include "passes/recognize_forms.h"
@@ -41,7 +42,7 @@ const Tensor& find(std::span<const NamedTensor> tensors, const std::string& name
 }  // namespace
 
 OpenShapes::Shaped& OpenShapes::shaped_for(std::span<const NamedTensor> inputs,
-                                           const WithPrecision& with_precision) {
+                                           const MakeProgram& make_program) {
   Shaped wanted;
   for (const NamedTensor& input : inputs) wanted.types[input.name] = input.tensor.type();
   const auto known = std::ranges::find(shaped_, wanted.types, &Shaped::types);
@@ -56,7 +57,7 @@ OpenShapes::Shaped& OpenShapes::shaped_for(std::span<const NamedTensor> inputs,
     store_.add(graph, seed_);
     CompileOptions options;
     options.kernels = kernel_cache();
-    wanted.program = std::make_unique<Program>(with_precision(graph), options, store_, seed_);
+    wanted.program = make_program(graph, std::move(options));
   } catch (const UnknownValueError&) {
     // Left without a program.
   }
@@ -83,13 +84,14 @@ std::vector<NamedTensor> OpenShapes::run_by_nodes(std::span<const NamedTensor> i
     const bool is_input = options.known.contains(input.name);
     options.known[is_input ? input.name : whole].values.push_back(input.tensor);
   }
+  const FloatingEnvironment environment(Subnormals::keep);
   const Graph graph = onnx::import_graph(*model_, options);
   return named(names_of_outputs(graph), interpret(graph, {}));
 }
 
 OpenShapes::Answering OpenShapes::answering(std::span<const NamedTensor> inputs,
-                                            const WithPrecision& with_precision) {
-  const Shaped& shaped = shaped_for(inputs, with_precision);
+                                            const MakeProgram& make_program) {
+  const Shaped& shaped = shaped_for(inputs, make_program);
   if (!shaped.program) return {};
   std::vector<Tensor> ordered;
   for (const std::string& name : shaped.inputs) ordered.push_back(find(inputs, name));
@@ -98,8 +100,8 @@ OpenShapes::Answering OpenShapes::answering(std::span<const NamedTensor> inputs,
 }
 
 std::vector<NamedTensor> OpenShapes::run(std::span<const NamedTensor> inputs,
-                                         const WithPrecision& with_precision) {
-  const Answering ready = answering(inputs, with_precision);
+                                         const MakeProgram& make_program) {
+  const Answering ready = answering(inputs, make_program);
   return ready.executor ? named(ready.outputs, ready.executor->run(ready.inputs))
                         : run_by_nodes(inputs);
 }

@@ -17,7 +17,8 @@ namespace narrowgauge {
 
 class OpenShapes {
  public:
-  using WithPrecision = std::function<Graph(const Graph&)>;
+  // Makes a program of a graph, in the precision of the model.
+  using MakeProgram = std::function<std::unique_ptr<Program>(const Graph&, CompileOptions)>;
 
   OpenShapes(std::shared_ptr<const onnx::Model> model, StateStore& store, std::uint64_t seed)
       : model_(std::move(model)), store_(store), seed_(seed) {}
@@ -30,10 +31,10 @@ class OpenShapes {
     std::vector<std::string> outputs{};
   };
   // May add to the store: nothing else may use it meanwhile.
-  Answering answering(std::span<const NamedTensor> inputs, const WithPrecision& with_precision);
+  Answering answering(std::span<const NamedTensor> inputs, const MakeProgram& make_program);
   // All outputs. The same holds.
   std::vector<NamedTensor> run(std::span<const NamedTensor> inputs,
-                               const WithPrecision& with_precision);
+                               const MakeProgram& make_program);
   void forget() { shaped_.clear(); }  // the plans, for another precision
 
  private:
@@ -45,7 +46,7 @@ class OpenShapes {
   };
   static constexpr std::size_t most_shapes = 32;
 
-  Shaped& shaped_for(std::span<const NamedTensor> inputs, const WithPrecision& with_precision);
+  Shaped& shaped_for(std::span<const NamedTensor> inputs, const MakeProgram& make_program);
   void drop_oldest();
   std::vector<NamedTensor> run_by_nodes(std::span<const NamedTensor> inputs) const;
 

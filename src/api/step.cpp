@@ -19,6 +19,7 @@
 #include "precision/follow.h"
 #include "precision/parameters.h"
 #include "precision/policy.h"
+#include "precision/subnormals.h"
 #include "train/training_graph.h"
 
 namespace narrowgauge {
@@ -142,6 +143,7 @@ std::unique_ptr<Program> Step::Implementation::program(const Graph& f32_graph) {
   CompileOptions compile_options;
   compile_options.deterministic = options.deterministic;
   compile_options.kernels = &kernels;
+  compile_options.subnormals = subnormals_of(plan.f32_math);
   Graph graph = is_in_f64() ? f32_graph : apply(f32_graph, follow(plan, f32_graph));
   return std::make_unique<Program>(std::move(graph), compile_options, model->store, options.seed);
 }

@@ -10,6 +10,7 @@
 #include "ops/loss/softmax_cross_entropy.h"
 #include "passes/read_moments.h"
 #include "precision/parameters.h"
+#include "precision/subnormals.h"
 #include "train/metrics/metric.h"
 #include "train/parameter_settings.h"
 #include "train/training_graph.h"
@@ -33,6 +34,7 @@ Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions op
   CompileOptions compile_options;
   compile_options.deterministic = self.options.deterministic;
   compile_options.trace = self.options.trace;
+  compile_options.subnormals = subnormals_of(self.plan.f32_math);
   compile_options.kernels = &self.kernels;
   self.training = std::make_unique<Program>(setup.computed, compile_options, self.model->store,
                                             self.options.seed, self.options.recompute);
@@ -110,8 +112,7 @@ Program& Trainer::Implementation::evaluation_program() {
     evaluates_rows = loss_takes_rows(graph);
     evaluates_averages = reads_averages();
     if (evaluates_averages) graph = read_moments(graph, averages.names());
-    evaluation = std::make_unique<Program>(model->with_precision(graph), compile_options,
-                                           model->store, options.seed);
+    evaluation = model->program(graph, std::move(compile_options), options.seed);
     evaluation_precision = model->precisions;
   }
   return *evaluation;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/parallel.h"
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -22,8 +20,6 @@
 
 namespace narrowgauge {
 namespace {
-
-constexpr unsigned flush_bits = 0x8040;  // MXCSR: flush to zero, denormals are zero
 
 std::optional<double> quota_of_this_process() {
   return control_group_cores(control_group_mount, control_group_membership());
@@ -108,14 +104,6 @@ ThreadScope::ThreadScope(int threads) : previous_(host_thread().threads) {
 }
 
 ThreadScope::~ThreadScope() { host_thread().threads = previous_; }
-
-FlushDenormalsScope::FlushDenormalsScope() : previous_(_mm_getcsr() & flush_bits) {
-  _mm_setcsr(_mm_getcsr() | flush_bits);
-}
-
-FlushDenormalsScope::~FlushDenormalsScope() {
-  _mm_setcsr((_mm_getcsr() & ~flush_bits) | previous_);
-}
 
 void parallel_for(std::int64_t count, std::int64_t grain,
                   FunctionRef<void(std::int64_t begin, std::int64_t end)> body) {

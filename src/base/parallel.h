@@ -48,19 +48,6 @@ class ThreadScope {
   int previous_;
 };
 
-// Sets flush-to-zero and denormals-are-zero in the calling thread, and so in the bodies of its
-// parallel_for, and restores its own setting at the end.
-class FlushDenormalsScope {
- public:
-  FlushDenormalsScope();
-  ~FlushDenormalsScope();
-  FlushDenormalsScope(const FlushDenormalsScope&) = delete;
-  FlushDenormalsScope& operator=(const FlushDenormalsScope&) = delete;
-
- private:
-  unsigned previous_;
-};
-
 // Calls body(begin, end) over [0, count) in pieces of at most `grain`, the last one shorter. Pieces
 // do not depend on the number of threads; which thread takes which does. An exception of the body
 // is rethrown in the caller. Runs in place, piece after piece, when nested, with one piece or with

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cfenv>
 #include <cstring>
 #include <mutex>
 #include <utility>
@@ -118,7 +119,8 @@ sigset_t signals_of_others() {
 
 void* worker_main(void*) {
   pthread_setname_np(pthread_self(), "narrowgauge");
-  // A thread begins with the cores of the one that starts it, which OpenMP may have bound to one.
+  std::fesetenv(FE_DFL_ENV);  // it begins with that of the thread that starts it
+  // So it does with the cores, which OpenMP may have bound to one.
   if (const auto places = openmp_places()) sched_setaffinity(0, sizeof *places, &*places);
   HostThread& self = host_thread();
   self.in_team = self.is_worker = true;

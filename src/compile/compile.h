@@ -18,6 +18,8 @@ struct CompileOptions {
   Target target = Target::machine();
   bool runs = true;  // false: kernels are asked and not made ready; the plan is for reading
   bool deterministic = false;
+  // With a target without fast math they are kept in any case.
+  Subnormals subnormals = Subnormals::flush;
   bool fuse = true;
   bool normalize_again = true;  // in the backward pass, rather than keep it; only with `fuse`
   bool in_parts = false;        // a large batch is answered part by part where samples do not meet

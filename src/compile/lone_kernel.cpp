@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/parallel.h"
+#include "base/floating_environment.h"
 #include "base/random.h"
 #include "tensor/dtype_sets.h"
 
@@ -74,7 +74,7 @@ Tensor LoneKernel::pack(const Packing& packing) const {
 
 double LoneKernel::milliseconds(const std::function<void(const KernelCall&)>& run,
                                 const Tensor& packed, Stopwatch& stopwatch) {
-  const FlushDenormalsScope flush;
+  const FloatingEnvironment environment(Subnormals::flush);
   const double start = stopwatch.seconds();
   run({inputs_, outputs_, workspace_.data(), flushed_, {}, packed.data()});
   return 1e3 * (stopwatch.seconds() - start);

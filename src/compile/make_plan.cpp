@@ -15,6 +15,7 @@
 #include "ops/shape/slice.h"
 #include "passes/operands.h"
 #include "passes/rebuild.h"
+#include "precision/subnormals.h"
 
 namespace narrowgauge {
 
@@ -32,6 +33,8 @@ class Planner {
  public:
   Planner(Graph graph, const CompileOptions& options) : options_(options) {
     plan_.graph = std::move(graph);
+    if (!options.target.fast_math || options.subnormals == Subnormals::keep)
+      plan_.subnormals = Subnormals::keep;
   }
 
   Plan run() {
@@ -102,6 +105,7 @@ class Planner {
     if (offer.packing.bytes > 0) step.packing = add_packing(node, std::move(offer.packing));
     step.run = std::move(offer.run);
     step.math = math_of(node);
+    step.subnormals = subnormals_in(node, step.math);
     step.flops = flops_of(graph(), node);
     const int at = end();
     for (std::size_t k = 0; k < node.inputs.size(); ++k)
@@ -186,6 +190,16 @@ class Planner {
     for (const Node& inner : node.as<Fused>().body->nodes())
       if (inner.op->flops) return inner.math;
     return Math::none;
+  }
+
+  Subnormals subnormals_in(const Node& node, Math math) const {
+    const auto is_f64 = [](DType dtype) { return dtype == DType::f64; };
+    const bool wide = std::ranges::any_of(node.outputs, is_f64,
+                                          [](const auto& info) { return info.type.dtype; }) ||
+                      std::ranges::any_of(node.inputs, [&](const Value& value) {
+                        return !value.is_absent() && is_f64(graph().type(value).dtype);
+                      });
+    return wide || plan_.subnormals == Subnormals::keep ? Subnormals::keep : subnormals_of(math);
   }
 
   void alias(const Node& node, int index, int input, int output) {
@@ -316,6 +330,7 @@ class Planner {
 }  // namespace
 
 Plan make_plan(Graph graph, const CompileOptions& options) {
+  const FloatingEnvironment environment(Subnormals::keep);
   return Planner(std::move(graph), options).run();
 }
 

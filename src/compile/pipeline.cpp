@@ -96,6 +96,7 @@ std::string difference(const std::string& before, const std::string& after) {
 }  // namespace
 
 Graph run_pipeline(const Graph& graph, const CompileOptions& options) {
+  const FloatingEnvironment environment(Subnormals::keep);
   Graph current = graph;
   for (const Pass& pass : pipeline(options)) {
     const auto start = std::chrono::steady_clock::now();

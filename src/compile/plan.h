@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/floating_environment.h"
 #include "compile/packed_memory.h"
 #include "narrowgauge/graph.h"
 
@@ -43,8 +44,9 @@ struct PlanStep {
   std::int64_t workspace_bytes = 0;
   std::optional<std::size_t> packing;  // of Plan::packings, which `run` reads
   std::function<void(const KernelCall&)> run;
-  Math math = Math::none;  // of a contraction, also one in a fused group
-  double flops = 0;        // of contractions: multiplications and additions
+  Math math = Math::none;                     // of a contraction, also one in a fused group
+  Subnormals subnormals = Subnormals::flush;  // kept where the plan keeps them, and by ieee and f64
+  double flops = 0;                           // of contractions: multiplications and additions
   std::int64_t bytes = 0;  // of operands, each read or written once; none where nothing is run
 };
 
@@ -95,7 +97,8 @@ struct Plan {
   // A batch is answered in so many parts, one after another: the first sizes of inputs and outputs
   // are those of a part.
   std::int64_t parts = 1;
-  std::int64_t arena_bytes = 0;  // values, workspaces and alignment, as planned
+  Subnormals subnormals = Subnormals::flush;  // between steps
+  std::int64_t arena_bytes = 0;               // values, workspaces and alignment, as planned
   std::int64_t value_bytes = 0;  // most bytes of values alive at once, without workspaces
   Recomputation recomputation;
 };

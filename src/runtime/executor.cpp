@@ -9,7 +9,7 @@
 #include <map>
 
 #include "base/memory.h"
-#include "base/parallel.h"
+#include "kernels/cpu/core/keep_subnormals.h"
 #include "ops/reference.h"
 #include "passes/operands.h"
 #include "tensor/values.h"
@@ -108,6 +108,8 @@ void Executor::run_step(std::size_t index, const RunContext& context) {
   for (const std::size_t k : bound.feeds) bound.inputs[k].data = pointer(step.inputs[k]);
   if (watches_ == index) copy_operands(step);
   if (!step.run) return;
+  std::optional<cpu::KeepSubnormals> keep;
+  if (step.subnormals != plan_.subnormals) keep.emplace();
   const KernelCall call{bound.inputs,  bound.outputs, arena_.get() + step.workspace,
                         bound.flushed, context,       bound.packed};
   if (!profiling_) {
@@ -181,11 +183,11 @@ void Executor::take_inputs(std::span<const Tensor> inputs) {
 }
 
 void Executor::run_steps(std::uint64_t step) {
-  const FlushDenormalsScope flush;
   for (std::size_t s = 0; s < bound_.size(); ++s) run_step(s, {seed_, step});
 }
 
 std::vector<Tensor> Executor::run(std::span<const Tensor> inputs, std::uint64_t step) {
+  const FloatingEnvironment environment(plan_.subnormals);
   take_inputs(inputs);
   std::vector<Tensor> results;
   for (const PlanOutput& output : plan_.outputs)
@@ -231,7 +233,6 @@ bool is_finite(const Operand& operand, const void* data, Phase phase) {
 }  // namespace
 
 std::optional<NotFiniteValue> Executor::run_to_not_finite(std::uint64_t step) {
-  const FlushDenormalsScope flush;
   std::map<std::string, int> nodes;
   for (int n = 0; n < static_cast<int>(plan_.graph.nodes().size()); ++n)
     nodes[plan_.graph.node(n).full_name()] = n;
@@ -251,6 +252,7 @@ std::optional<NotFiniteValue> Executor::run_to_not_finite(std::uint64_t step) {
 
 std::optional<NotFiniteValue> Executor::find_not_finite(std::span<const Tensor> inputs,
                                                         std::uint64_t step) {
+  const FloatingEnvironment environment(plan_.subnormals);
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (!is_finite(inputs[i], Phase::forward)) return {{plan_.input_names[i], inputs[i].dtype()}};
   for (const PlanState& state : plan_.states) {

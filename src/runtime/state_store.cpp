@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/floating_environment.h"
 #include "base/memory.h"
 #include "base/parallel.h"
 #include "base/random.h"
@@ -285,9 +286,11 @@ const PackedBytes& StateStore::packed(std::string_view name) const {
   return found->second.bytes;
 }
 
+// What plans share depends on none of them, thus not on what becomes of subnormals in their steps.
 void StateStore::refresh_derived(const std::set<std::string>& states) {
   for (auto& [state, derivation] : derivations_) {
     if (!derivation.stale || !states.contains(state)) continue;
+    const FloatingEnvironment environment(Subnormals::keep);
     derivation.make(values_of(derivation.sources), at(state));
     derivation.stale = false;
   }
@@ -296,6 +299,7 @@ void StateStore::refresh_derived(const std::set<std::string>& states) {
 }
 
 void StateStore::refresh(Packed& packed) {
+  const FloatingEnvironment environment(Subnormals::keep);
   const std::vector<Tensor> values = values_of(packed.packing.states);
   if (packed.own) {
     packed.packing.make(values, packed.own.get());

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "base/cpu.h"
-#include "base/parallel.h"
+#include "base/floating_environment.h"
 #include "kernels/array.h"
 #include "kernels/convolution_case.h"
 #include "kernels/cpu/contraction/contraction.h"
@@ -188,7 +188,7 @@ TEST(convolution, gives_the_same_bits_with_flush_to_zero_on_ordinary_values) {
     for (const ConvolutionPass pass : passes) {
       Fixture fixture(named("many images, some shards"), {.dtype = dtype});
       const GuardedArray plain = fixture.result(pass);
-      const FlushDenormalsScope flush;
+      const FloatingEnvironment flush(Subnormals::flush);
       EXPECT_TRUE(fixture.result(pass).same_bytes(plain));
     }
 }
@@ -200,7 +200,7 @@ TEST(convolution, narrows_subnormals_rightly_under_flush_to_zero_and_counts_what
     fixture.x().set(i, i % 36 < 12 ? 0x1p-24 : i % 36 < 24 ? 0x3p-18 : 1);
   for (std::int64_t i = 0; i < fixture.w().size(); ++i) fixture.w().set(i, i % 2 ? 0x1p-4 : 0);
   const std::vector<double> expected = fixture.reference(ConvolutionPass::forward);
-  const FlushDenormalsScope flush;
+  const FloatingEnvironment flush(Subnormals::flush);
   const auto [got, flushed] =
       fixture.result(ConvolutionPass::forward, fixture.prepare(ConvolutionPass::forward));
   std::int64_t zeros = 0, subnormal = 0;

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/cpu.h"
+#include "base/floating_environment.h"
 #include "base/parallel.h"
 #include "kernels/array.h"
 #include "kernels/cpu/pool/byte_max_pool.h"
@@ -290,7 +291,7 @@ TEST(average_pool, counts_what_becomes_zero_in_f16_under_flush_to_zero) {
   const Case& shape = named("2x2");
   GuardedArray x(DType::f16, shape.x), y(DType::f16, shape.y);
   for (std::int64_t i = 0; i < x.size(); ++i) x.set(i, i % 16 == 0 ? 0x1p-24 : i % 8 < 2 ? 0 : 1);
-  const FlushDenormalsScope flush;
+  const FloatingEnvironment flush(Subnormals::flush);
   const Prepared pool =
       prepare_average_pool(x.view(), y.view(), shape.window, PoolCount::without_pads);
   // One window in four holds a single 2^-24 and averages to 2^-26.

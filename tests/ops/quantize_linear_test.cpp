@@ -4,7 +4,7 @@
 #include <cmath>
 #include <memory>
 
-#include "base/parallel.h"
+#include "base/floating_environment.h"
 #include "base/random.h"
 #include "narrowgauge/block_format.h"
 #include "ops/quantized/matmul_integer.h"
@@ -83,7 +83,8 @@ TEST(quantize_linear, stores_block_formats_with_their_scales) {
     const Tensor values = dequantize(stored);
     for (const bool flushed : {false, true})
       for (const bool reference : {false, true}) {
-        const auto flush = flushed ? std::make_unique<FlushDenormalsScope>() : nullptr;
+        const auto flush =
+            flushed ? std::make_unique<FloatingEnvironment>(Subnormals::flush) : nullptr;
         const QuantizeLinear there{.axis = -1, .block_size = 32, .output_dtype = format.element};
         const DequantizeLinear back{-1, 32, DType::f32};
         EXPECT_TRUE(run_op(there, {x, stored.scales}, reference)[0].same_bits(stored.elements));

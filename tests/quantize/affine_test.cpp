@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/parallel.h"
+#include "base/floating_environment.h"
 #include "quantize/values.h"
 
 namespace narrowgauge::affine_test {
@@ -94,7 +94,7 @@ TEST(affine, numbers_are_rounded_to_even_and_saturated) {
 
 TEST(affine, flushing_threads_change_nothing) {
   const AffineFormat format{.scale = least_normal, .zero_point = 0, .dtype = DType::i8};
-  const FlushDenormalsScope flush;
+  const FloatingEnvironment flush(Subnormals::flush);
   EXPECT_EQ(quantize(format, 0.75f * 0x1p-126f), 1);
   EXPECT_EQ(affine_format({0, 1e-45f}, DType::u8).scale, least_normal);
 }

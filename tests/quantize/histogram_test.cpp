@@ -8,7 +8,7 @@
 #include <map>
 #include <numeric>
 
-#include "base/parallel.h"
+#include "base/floating_environment.h"
 #include "narrowgauge/error.h"
 #include "quantize/values.h"
 
@@ -107,7 +107,7 @@ TEST(histogram, subnormals_are_kept_where_the_thread_flushes_them) {
   const Floats values{0.0f, subnormal, -subnormal, 2e-40f};
   Histogram flushed;
   {
-    const FlushDenormalsScope flush;
+    const FloatingEnvironment flush(Subnormals::flush);
     for (const float value : values) flushed.add(std::span(&value, 1));
   }
   EXPECT_EQ(flushed, histogram_of(values));

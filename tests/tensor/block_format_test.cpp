@@ -11,7 +11,7 @@
 #include <limits>
 #include <vector>
 
-#include "base/parallel.h"
+#include "base/floating_environment.h"
 #include "base/random.h"
 #include "tensor/values.h"
 
@@ -308,7 +308,7 @@ TEST(block_format, gives_the_same_while_denormals_are_flushed) {
   for (const NamedBlockFormat& named : block_formats()) {
     const auto x = some_values(6400, 9, 60);
     const Stored expected = there_and_back(named.format, x, {100, 64});
-    const FlushDenormalsScope flush;
+    const FloatingEnvironment flush(Subnormals::flush);
     const Stored flushed = there_and_back(named.format, x, {100, 64});
     EXPECT_EQ(expected.elements, flushed.elements);
     EXPECT_EQ(expected.scales, flushed.scales);

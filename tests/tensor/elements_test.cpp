@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "base/parallel.h"
+#include "base/floating_environment.h"
 #include "tensor/values.h"
 
 namespace narrowgauge::elements_test {
@@ -149,7 +149,7 @@ TEST(elements, of_powers_of_two_have_neither_sign_nor_zero) {
   for (const double value : {0.0, -0.0, -1.0, HUGE_VAL, -HUGE_VAL, double{NAN}, 0x1.8p127})
     EXPECT_TRUE(std::isnan(stored(DType::f8e8m0, value))) << value;
   const std::uint8_t zero_bits = 0;
-  const FlushDenormalsScope flush;
+  const FloatingEnvironment flush(Subnormals::flush);
   EXPECT_EQ(load_element(DType::f8e8m0, &zero_bits, 0), 0x1p-127);
 }
 

@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "base/parallel.h"
+#include "base/floating_environment.h"
 
 namespace narrowgauge::values_test {
 namespace {
@@ -209,7 +209,7 @@ TYPED_TEST(NarrowFormat, takes_the_smallest_sources_to_zero) {
 
 TYPED_TEST(NarrowFormat, converts_alike_while_denormals_are_flushed) {
   using T = TypeParam;
-  const FlushDenormalsScope flush;
+  const FloatingEnvironment flush(Subnormals::flush);
   for (unsigned pattern = 0; pattern < 2 * this->sign; ++pattern) {
     const float wide = widen(from_pattern<T>(pattern));
     if ((std::bit_cast<std::uint32_t>(wide) & 0x7fffffff) > 0x7f800000) continue;

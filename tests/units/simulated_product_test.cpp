@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/cpu.h"
+#include "base/floating_environment.h"
 #include "base/parallel.h"
 #include "kernels/each_isa.h"
 #include "narrowgauge/matrix_unit_arithmetic.h"
@@ -158,7 +159,7 @@ TEST(simulated_product, does_not_depend_on_flushing_or_threads) {
   Case one(model, {40, 300, 50}, Kind::subnormal, 3);
   const std::vector<std::byte> usual = one.fast().all();
   const ThreadScope threads(1);
-  const FlushDenormalsScope flush;
+  const FloatingEnvironment flush(Subnormals::flush);
   EXPECT_EQ(one.fast().all(), usual);
 }
 
