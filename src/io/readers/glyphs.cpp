@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "base/random.h"
 #include "io/readers/reader.h"
+#include "base/unloading.h"
 
 namespace narrowgauge {
 namespace {
@@ -217,7 +218,7 @@ DataSet draw_set(std::string_view part, std::uint64_t seed, std::int64_t count) 
 }  // namespace
 
 void draw_glyph(std::uint64_t key, std::int64_t index, std::span<std::uint8_t> pixels) {
-  static const std::vector<Strokes> templates = make_templates();
+  static const auto& templates = immortal<std::vector<Strokes>>(make_templates());
   NG_INVARIANT(pixels.size() == std::size_t{glyph_size} * glyph_size);
   Dice dice(key, index);
   const float background = dice.uniform(0.0f, 0.15f);
