@@ -80,7 +80,14 @@ Tensor::Tensor(DType dtype, Dims dims) : dtype_(dtype), dims_(std::move(dims)) {
 
 Tensor Tensor::over(std::shared_ptr<std::byte[]> memory, DType dtype, Dims dims) {
   check_dims(dims);
-  NG_INVARIANT(reinterpret_cast<std::uintptr_t>(memory.get()) % alignment == 0);
+  require(memory || element_count(dims) == 0, "tensor: expected memory for ", dtype, dims,
+          ", got null");
+  const auto element = static_cast<std::uintptr_t>(bytes_for(1, dtype));
+  if (reinterpret_cast<std::uintptr_t>(memory.get()) % element != 0) {
+    Tensor copy(dtype, std::move(dims));
+    std::copy_n(memory.get(), copy.bytes(), copy.data());
+    return copy;
+  }
   Tensor tensor;
   tensor.dtype_ = dtype;
   tensor.dims_ = std::move(dims);
