@@ -7,6 +7,7 @@
 #include "api/int8_form.h"
 #include "api/narrow_form.h"
 #include "api/pixel_input.h"
+#include "base/floating_environment.h"
 #include "io/onnx/export.h"
 #include "io/onnx/write.h"
 #include "quantize/freeze.h"
@@ -161,6 +162,7 @@ class Converter {
 }  // namespace
 
 Engine convert(const Model& model, const ConvertOptions& options) {
+  const FloatingEnvironment environment(Subnormals::keep);
   Converted converted = Converter(model, options).run();
   return Engine(std::make_unique<Engine::Implementation>(
       Model(model.name(), network_of(std::move(converted.graph))), std::move(converted.report)));
@@ -168,6 +170,7 @@ Engine convert(const Model& model, const ConvertOptions& options) {
 
 void prepare_quantized_training(const Model& model, const ConvertOptions& options,
                                 const std::string& path) {
+  const FloatingEnvironment environment(Subnormals::keep);
   const Graph graph = frozen_graph(model);
   require(!is_quantized(graph), "convert: ", model.name(), " is quantized already");
   require(!options.pixels, "convert: training takes normalized images, pixels are for engines");

@@ -3,6 +3,7 @@
 
 #include "api/kernel_cache.h"
 #include "api/model_implementation.h"
+#include "base/floating_environment.h"
 #include "base/sha256.h"
 #include "passes/drop_masters.h"
 #include "passes/in_f64.h"
@@ -13,6 +14,7 @@
 namespace narrowgauge {
 
 Graph network_graph(const std::string& name, const BuildNetwork& build, Mode mode) {
+  const FloatingEnvironment environment(Subnormals::keep);
   Network network(name, mode);
   const Value predicted = build(network);
   for (const GraphOutput& output : network.outputs())

@@ -4,6 +4,7 @@
 #include <shared_mutex>
 
 #include "api/model_implementation.h"
+#include "base/floating_environment.h"
 #include "io/onnx/export.h"
 #include "io/onnx/write.h"
 #include "passes/bind_shapes.h"
@@ -35,6 +36,7 @@ onnx::WriteOptions write_options_for(const onnx::Model& model) {
 }  // namespace
 
 void Model::to_onnx(const std::string& path, std::optional<std::int64_t> batch) const {
+  const FloatingEnvironment environment(Subnormals::keep);
   const std::shared_lock reading(implementation_->in_use);
   Graph graph = implementation_->graph(Mode::evaluate);
   const bool in_f64 = implementation_->is_in_f64();  // the file is in f32 then

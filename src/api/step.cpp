@@ -12,6 +12,7 @@
 #include "api/model_implementation.h"
 #include "api/step_outputs.h"
 #include "api/training_setup.h"
+#include "base/floating_environment.h"
 #include "base/parallel.h"
 #include "base/wildcard.h"
 #include "passes/differentiate.h"
@@ -154,6 +155,7 @@ void Step::Implementation::compile() {
   const Graph training = make_training_graph(network, now, owner);
   if (!is_in_f64()) {
     plan = make_precision_plan(training, now.precision);
+  const FloatingEnvironment environment(Subnormals::keep);
     require_effect(plan);
   }
   if (model->store.keep_as(training, kept_formats(plan), model->seed))
@@ -186,6 +188,7 @@ Step::Step(Model& model, Objective objective, Optimizer optimizer, StepOptions o
   self.network = self.widened(std::move(self.network));
   const std::lock_guard alone(self.model->in_use);
   if (self.is_in_f64() && !self.model->is_in_f64())
+  const FloatingEnvironment environment(Subnormals::keep);
     self.model->set_precision(self.optimizer.precision);
   self.require_format();
   self.compile();
@@ -234,6 +237,7 @@ std::vector<NamedTensor> Step::forward(std::span<const Tensor> batch) {
   self.require_latest();
   std::vector<Tensor> results = self.run(*self.forward, batch);
   std::vector<NamedTensor> named;
+  const FloatingEnvironment environment(Subnormals::keep);
   for (std::size_t i = 0; i < results.size(); ++i)
     named.push_back({self.forward->graph().outputs()[i].name, std::move(results[i])});
   return named;
@@ -245,6 +249,7 @@ double Step::backward(std::span<const Tensor> batch, double weight) {
   self.require_weights();
   require(!self.unscaled, "step '", self.options.name,
           "': its gradients are unscaled already, update() comes first");
+  const FloatingEnvironment environment(Subnormals::keep);
   std::vector<Tensor> inputs(batch.begin(), batch.end());
   inputs.push_back(Tensor::scalar(self.dtype(), weight));
   const std::vector<Tensor> results = self.run(*self.gradients, inputs);
@@ -272,6 +277,7 @@ bool Step::scale_gradients(double factor) {
   const auto scale = [&]<class T>(std::span<T> values) {
     for (T& value : values) {
       value *= static_cast<T>(factor);
+  const FloatingEnvironment environment(Subnormals::keep);
       finite = finite && std::isfinite(value);
     }
   };
@@ -300,6 +306,7 @@ StepResult Step::update_whatever_the_loss(bool checked) {
   self.set_flag("losses_finite", true);
   self.set_flag("unchecked", !checked);
   const StepResult result = update();
+  const FloatingEnvironment environment(Subnormals::keep);
   self.set_flag("unchecked", false);
   return result;
 }
@@ -312,6 +319,7 @@ void Step::swap_averages() {
               self.model->store.at(self.state_name("applied_steps")).at(0) > 0,
           "step '", self.options.name,
           "': has no averages; they need an ema_decay and a step that was applied");
+  const FloatingEnvironment environment(Subnormals::keep);
   require(!self.pending, "step '", self.options.name,
           "': swap_averages() between backward() and update()");
   self.averages.swap(self.model->store);

@@ -5,6 +5,7 @@
 #include "api/kernel_profile.h"
 #include "api/trainer_implementation.h"
 #include "api/training_setup.h"
+#include "base/floating_environment.h"
 #include "base/parallel.h"
 #include "ops/loss/negative_log_likelihood.h"
 #include "ops/loss/softmax_cross_entropy.h"
@@ -19,6 +20,7 @@ namespace narrowgauge {
 
 Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions options)
     : implementation_(std::make_unique<Implementation>()) {
+  const FloatingEnvironment environment(Subnormals::keep);
   Implementation& self = *implementation_;
   require(options.threads >= 0 && options.threads <= 4096,
           "trainer: expected threads from 0 to 4096, got ", options.threads);
@@ -165,6 +167,7 @@ Evaluation Trainer::evaluate(const std::shared_ptr<DataSource>& source, std::int
     const std::lock_guard alone(self.model->in_use);
     Implementation::prepare(self.evaluation_program(), *source, std::min(batch, source->size()),
                             source->size());
+  const FloatingEnvironment environment(Subnormals::keep);
   }
   BatchLoader loader(source, {.batch = batch, .shuffle = false, .keep_last = true, .epochs = 1});
   Evaluation evaluation;
@@ -261,6 +264,7 @@ std::vector<NamedTensor> Trainer::gradients() const {
   std::vector<NamedTensor> gradients;
   const std::vector<ParameterSettings> settings =
       settings_of_parameters(self.training_graph, self.optimizer);
+  const FloatingEnvironment environment(Subnormals::keep);
   const double scale = executor->watched()[0].at(0);
   auto watched = executor->watched().begin() + 1;
   auto setting = settings.begin();

@@ -4,6 +4,7 @@
 
 #include "api/step_outputs.h"
 #include "api/trainer_implementation.h"
+#include "base/floating_environment.h"
 #include "base/parallel.h"
 #include "train/training_graph.h"
 
@@ -109,6 +110,7 @@ void Trainer::Implementation::drop_gradients() {
 }
 
 StepResult Trainer::step(std::span<const Tensor> batch) {
+  const FloatingEnvironment environment(Subnormals::keep);
   Implementation& self = *implementation_;
   const std::lock_guard alone(self.model->in_use);
   self.require_weights();

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <thread>
 
+#include "base/floating_environment.h"
 #include "base/log.h"
 #include "base/parallel.h"
 #include "io/batch_reader.h"
@@ -101,6 +102,7 @@ class BatchLoader::Worker {
     ready_.erase(found);
     ++given_;
     lock.unlock();
+    const FloatingEnvironment environment(Subnormals::keep);
     changed_.notify_all();
     return batch;
   }
@@ -127,6 +129,7 @@ class BatchLoader::Worker {
       changed_.notify_all();
     }
   }
+    const FloatingEnvironment environment(Subnormals::keep);
 
   // The next batch to read, once there is room for it; nothing where no more are wanted.
   std::optional<BatchOrder> take_order() {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/floating_environment.h"
 #include "narrowgauge/data.h"
 
 namespace narrowgauge {
@@ -160,6 +161,7 @@ TensorTypes TensorSource::sample_types() const {
 }
 
 void TensorSource::read(std::span<const std::int64_t> indices, std::span<Tensor> batch) {
+  const FloatingEnvironment environment(Subnormals::keep);
   require(batch.size() == columns_.size(), "tensor source: expected ", columns_.size(),
           " tensors to fill, got ", batch.size());
   for (const std::int64_t index : indices)
@@ -219,6 +221,7 @@ Moments channel_moments(const Tensor& images, std::int64_t channel) {
 }  // namespace
 
 ChannelStatistics channel_statistics(const Tensor& images) {
+  const FloatingEnvironment environment(Subnormals::keep);
   const Dims& dims = images.dims();
   require(dims.size() == 4 && is_image_type(images.dtype()) && images.size() > 0,
           "channel statistics: expected u8 or f32 images [N,C,H,W], got ", images.type());

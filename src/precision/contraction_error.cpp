@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <cstdio>
+#include "base/floating_environment.h"
+#include "base/number_text.h"
 
 #include "narrowgauge/error_bound.h"
 #include "narrowgauge/simulate.h"
@@ -81,6 +83,7 @@ std::optional<std::int64_t> depth_of(const Graph& graph, const Node& node, const
 }  // namespace
 
 std::optional<ContractionError> contraction_error(const Graph& graph, const Node& node, Math math,
+  const FloatingEnvironment environment(Subnormals::keep);
                                                   const Binding& binding) {
   if (!node.op->flops || node.op->info.fusion != Fusion::contraction || node.inputs.empty())
     return {};

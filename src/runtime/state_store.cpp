@@ -70,6 +70,7 @@ auto interpreted(Region derivation) {
 }  // namespace
 
 Tensor initial_value(const State& state, std::uint64_t seed) {
+  const FloatingEnvironment environment(Subnormals::keep);
   const Initial& initial = state.initial;
   const Dims dims = known_dims(state.type.shape);
   if (initial.kind == Initial::Kind::data) {

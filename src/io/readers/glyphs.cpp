@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/floating_environment.h"
 #include "base/parallel.h"
 #include "base/random.h"
 #include "io/readers/reader.h"
@@ -231,6 +232,7 @@ void draw_glyph(std::uint64_t key, std::int64_t index, std::span<std::uint8_t> p
 }
 
 DataSplit draw_glyphs(std::uint64_t seed, std::int64_t train_count, std::int64_t test_count) {
+  const FloatingEnvironment environment(Subnormals::keep);
   return {draw_set("train", seed, train_count), draw_set("test", seed, test_count)};
 }
 
