@@ -108,6 +108,7 @@ void Executor::run_step(std::size_t index, const RunContext& context) {
   for (const std::size_t k : bound.feeds) bound.inputs[k].data = pointer(step.inputs[k]);
   if (watches_ == index) copy_operands(step);
   if (!step.run) return;
+  look_for_not_finite(index);
   std::optional<cpu::KeepSubnormals> keep;
   if (step.subnormals != plan_.subnormals) keep.emplace();
   const KernelCall call{bound.inputs,  bound.outputs, arena_.get() + step.workspace,
@@ -123,6 +124,16 @@ void Executor::run_step(std::size_t index, const RunContext& context) {
   bound.milliseconds += passed;
   if (keeps_runs_)
     step_runs_.push_back({index, Milliseconds(start.time_since_epoch()).count(), passed});
+}
+
+void Executor::look_for_not_finite(std::size_t index) {
+  for (const QuantizedInput& value : plan_.steps[index].quantized) {
+    const bool is_input = plan_.steps[index].inputs[value.input].kind == Location::Kind::input;
+    not_finite_.look_at(
+        value, bound_[index].inputs[value.input].data,
+        is_input ? NotFiniteSamples::Infinities::all : NotFiniteSamples::Infinities::positive,
+        part_);
+  }
 }
 
 void Executor::watch(std::string_view node) {
@@ -180,6 +191,9 @@ void Executor::take_inputs(std::span<const Tensor> inputs) {
   inputs_ = inputs;
   store_.refresh_derived(own_);
   if (bound_moves_ != store_.packed_moves()) bind_packed();
+  const bool batched = !inputs.empty() && !inputs[0].dims().empty();
+  const std::int64_t samples = batched ? inputs[0].dims()[0] : 1;
+  not_finite_.begin(samples, samples / plan_.parts);
 }
 
 void Executor::run_steps(std::uint64_t step) {
@@ -201,6 +215,7 @@ std::vector<Tensor> Executor::run(std::span<const Tensor> inputs, std::uint64_t 
     }
   }
   part_ = 0;
+  not_finite_.put_into(results);
   commit();
   ++runs_;
   inputs_ = {};
