@@ -31,8 +31,8 @@ PrecisionPlan Model::Implementation::evaluation_plan(const Graph& evaluation_gra
   return make_precision_plan(evaluation_graph, std::get<PrecisionRequest>(precision));
 }
 
-bool Model::Implementation::is_in_f64() const {
-  const auto* request = std::get_if<PrecisionRequest>(&precision);
+bool Model::Implementation::is_in_f64(const Precision& given) {
+  const auto* request = std::get_if<PrecisionRequest>(&given);
   return request && request->in_f64;
 }
 
@@ -53,10 +53,16 @@ std::unique_ptr<Program> Model::Implementation::program(const Graph& evaluation_
   return std::make_unique<Program>(std::move(computed), std::move(options), store, run_seed);
 }
 
-void Model::Implementation::set_precision(decltype(precision) wanted) {
-  const bool was_in_f64 = is_in_f64();
+void Model::Implementation::set_precision(Precision wanted) {
+  if (is_in_f64(wanted) == is_in_f64()) return adopt(std::move(wanted));
+  StateStore converted = store;
+  converted.convert_weights(is_in_f64(wanted) ? DType::f64 : DType::f32);
+  store = std::move(converted);
+  adopt(std::move(wanted));
+}
+
+void Model::Implementation::adopt(Precision wanted) noexcept {
   precision = std::move(wanted);
-  if (is_in_f64() != was_in_f64) store.convert_weights(is_in_f64() ? DType::f64 : DType::f32);
   precision_of_file = false;
   ++precisions;
   prediction.reset();

@@ -15,6 +15,7 @@ struct Program::Compiled {
   Binding binding;
   int threads = 0;  // that its plan works with: no more may run than the caller has
   std::shared_ptr<const Plan> plan;
+  std::size_t executors = 0;                    // that may become idle: there is room for them
   std::vector<std::unique_ptr<Executor>> idle;  // the latest last
 };
 
@@ -82,19 +83,22 @@ Program::Lease Program::lend(std::shared_ptr<Compiled> compiled) {
     if (!compiled->idle.empty()) {
       executor = std::move(compiled->idle.back());
       compiled->idle.pop_back();
+    } else {
+      compiled->idle.reserve(++compiled->executors);
     }
   }
   if (!executor) executor = std::make_unique<Executor>(compiled->plan, store_, seed_);
   return Lease(executor.release(), {this, std::move(compiled)});
 }
 
+// Called from a destructor: takes no memory.
 void Program::keep(const std::shared_ptr<Compiled>& compiled, std::unique_ptr<Executor> executor) {
   std::unique_ptr<Executor> surplus;  // ends after the lock
   const std::lock_guard lock(mutex_);
   compiled->idle.push_back(std::move(executor));
   std::size_t idle = 0;
   for (const auto& each : plans_) idle += each->idle.size();
-  if (idle <= most_idle()) return;
+  if (idle <= most_idle_) return;
   const auto oldest = std::find_if(plans_.rbegin(), plans_.rend(),
                                    [](const auto& each) { return !each->idle.empty(); });
   surplus = std::move((*oldest)->idle.front());

@@ -68,6 +68,7 @@ class Program {
   StateStore& store_;
   std::uint64_t seed_;
   Recompute recompute_;
+  std::size_t most_idle_ = most_idle();
   std::mutex mutex_;                              // guards what follows
   std::list<std::shared_ptr<Compiled>> plans_{};  // the latest first
 };

@@ -25,7 +25,12 @@
 
 namespace narrowgauge {
 
-struct Step::Implementation {
+// The graphs of a step: in one, or one after another.
+struct StepPrograms {
+  std::unique_ptr<Program> whole, forward, gradients, unscaling, update;
+};
+
+struct Step::Implementation : StepPrograms {
   Model::Implementation* model = nullptr;
   Objective objective;
   Optimizer optimizer;
@@ -41,7 +46,6 @@ struct Step::Implementation {
   Graph network;       // the objective in training, f32 or f64
   PrecisionPlan plan;  // of a whole step; its parts follow it
   Averages averages;
-  std::unique_ptr<Program> whole, forward, gradients, unscaling, update;
 
   void compile();
   void require_latest() const;
@@ -149,29 +153,42 @@ std::unique_ptr<Program> Step::Implementation::program(const Graph& f32_graph) {
   return std::make_unique<Program>(std::move(graph), compile_options, model->store, options.seed);
 }
 
+// Where this throws, step and model are as they were.
 void Step::Implementation::compile() {
+  const FloatingEnvironment environment(Subnormals::keep);
   const Optimizer now = optimizer_now();
   const std::string& owner = options.name;
   const Graph training = make_training_graph(network, now, owner);
-  if (!is_in_f64()) {
-    plan = make_precision_plan(training, now.precision);
-  const FloatingEnvironment environment(Subnormals::keep);
-    require_effect(plan);
+  PrecisionPlan former = std::exchange(plan, {});
+  try {
+    if (!is_in_f64()) {
+      plan = make_precision_plan(training, now.precision);
+      require_effect(plan);
+    }
+    StateStore store = model->store;
+    Model::Implementation::Precision precision = model->precision;
+    const bool reformatted = store.keep_as(training, kept_formats(plan), model->seed);
+    StepPrograms made;
+    made.whole = program(training);
+    made.forward = program(widened(forward_graph(model->name, objective)));
+    made.gradients = program(make_gradient_graph(network, now, owner));
+    made.unscaling = program(make_unscaling_graph(network, now, owner));
+    made.update = program(make_update_graph(network, now, owner));
+    store.add(made.whole->graph(), model->seed);
+    store.add(made.gradients->graph(), model->seed);
+    averages = Averages(training, owner);
+    static_cast<StepPrograms&>(*this) = std::move(made);
+    model->store = std::move(store);
+    if (reformatted) model->adopt(std::move(precision));  // predictions anew
+  } catch (...) {
+    plan = std::move(former);
+    throw;
   }
-  if (model->store.keep_as(training, kept_formats(plan), model->seed))
-    model->set_precision(decltype(model->precision)(model->precision));  // predictions anew
-  whole = program(training);
-  model->store.add(whole->graph(), model->seed);
-  forward = program(widened(forward_graph(model->name, objective)));
-  gradients = program(make_gradient_graph(network, now, owner));
-  unscaling = program(make_unscaling_graph(network, now, owner));
-  update = program(make_update_graph(network, now, owner));
-  model->store.add(gradients->graph(), model->seed);
-  averages = Averages(training, owner);
 }
 
 Step::Step(Model& model, Objective objective, Optimizer optimizer, StepOptions options)
     : implementation_(std::make_unique<Implementation>()) {
+  const FloatingEnvironment environment(Subnormals::keep);
   Implementation& self = *implementation_;
   require(options.threads >= 0 && options.threads <= 4096,
           "step: expected threads from 0 to 4096, got ", options.threads);
@@ -188,7 +205,6 @@ Step::Step(Model& model, Objective objective, Optimizer optimizer, StepOptions o
   self.network = self.widened(std::move(self.network));
   const std::lock_guard alone(self.model->in_use);
   if (self.is_in_f64() && !self.model->is_in_f64())
-  const FloatingEnvironment environment(Subnormals::keep);
     self.model->set_precision(self.optimizer.precision);
   self.require_format();
   self.compile();
@@ -221,6 +237,7 @@ std::vector<Tensor> Step::Implementation::run(Program& chosen, std::span<const T
 }
 
 StepResult Step::step(std::span<const Tensor> batch) {
+  const FloatingEnvironment environment(Subnormals::keep);
   Implementation& self = *implementation_;
   const std::lock_guard alone(self.model->in_use);
   self.require_weights();
@@ -232,12 +249,12 @@ StepResult Step::step(std::span<const Tensor> batch) {
 }
 
 std::vector<NamedTensor> Step::forward(std::span<const Tensor> batch) {
+  const FloatingEnvironment environment(Subnormals::keep);
   Implementation& self = *implementation_;
   const std::lock_guard alone(self.model->in_use);
   self.require_latest();
   std::vector<Tensor> results = self.run(*self.forward, batch);
   std::vector<NamedTensor> named;
-  const FloatingEnvironment environment(Subnormals::keep);
   for (std::size_t i = 0; i < results.size(); ++i)
     named.push_back({self.forward->graph().outputs()[i].name, std::move(results[i])});
   return named;
@@ -249,7 +266,6 @@ double Step::backward(std::span<const Tensor> batch, double weight) {
   self.require_weights();
   require(!self.unscaled, "step '", self.options.name,
           "': its gradients are unscaled already, update() comes first");
-  const FloatingEnvironment environment(Subnormals::keep);
   std::vector<Tensor> inputs(batch.begin(), batch.end());
   inputs.push_back(Tensor::scalar(self.dtype(), weight));
   const std::vector<Tensor> results = self.run(*self.gradients, inputs);
@@ -261,6 +277,7 @@ double Step::backward(std::span<const Tensor> batch, double weight) {
 }
 
 std::vector<NamedTensor> Step::gradients() {
+  const FloatingEnvironment environment(Subnormals::keep);
   Implementation& self = *implementation_;
   const std::lock_guard alone(self.model->in_use);
   self.require_latest();
@@ -277,7 +294,6 @@ bool Step::scale_gradients(double factor) {
   const auto scale = [&]<class T>(std::span<T> values) {
     for (T& value : values) {
       value *= static_cast<T>(factor);
-  const FloatingEnvironment environment(Subnormals::keep);
       finite = finite && std::isfinite(value);
     }
   };
@@ -290,6 +306,7 @@ bool Step::scale_gradients(double factor) {
 }
 
 StepResult Step::update() {
+  const FloatingEnvironment environment(Subnormals::keep);
   Implementation& self = *implementation_;
   const std::lock_guard alone(self.model->in_use);
   self.require_weights();
@@ -302,11 +319,11 @@ StepResult Step::update() {
 }
 
 StepResult Step::update_whatever_the_loss(bool checked) {
+  const FloatingEnvironment environment(Subnormals::keep);
   Implementation& self = *implementation_;
   self.set_flag("losses_finite", true);
   self.set_flag("unchecked", !checked);
   const StepResult result = update();
-  const FloatingEnvironment environment(Subnormals::keep);
   self.set_flag("unchecked", false);
   return result;
 }
@@ -319,7 +336,6 @@ void Step::swap_averages() {
               self.model->store.at(self.state_name("applied_steps")).at(0) > 0,
           "step '", self.options.name,
           "': has no averages; they need an ema_decay and a step that was applied");
-  const FloatingEnvironment environment(Subnormals::keep);
   require(!self.pending, "step '", self.options.name,
           "': swap_averages() between backward() and update()");
   self.averages.swap(self.model->store);
@@ -386,8 +402,14 @@ void Step::thaw(const std::string& pattern) {
   require(!self.pending, "step '", self.options.name, "': thaw() between backward() and update()");
   const std::lock_guard alone(self.model->in_use);
   self.require_weights();
+  std::vector<std::string> former = self.frozen;
   self.frozen.erase(found);
-  self.compile();
+  try {
+    self.compile();
+  } catch (...) {
+    self.frozen = std::move(former);
+    throw;
+  }
 }
 
 double Step::loss_scale() const {

@@ -8,8 +8,8 @@
 #include "base/floating_environment.h"
 #include "base/parallel.h"
 #include "base/random.h"
-#include "io/readers/reader.h"
 #include "base/unloading.h"
+#include "io/readers/reader.h"
 
 namespace narrowgauge {
 namespace {
