@@ -63,7 +63,8 @@ target_include_directories(utf8proc SYSTEM INTERFACE ${UTF8PROC_INCLUDE})
 target_link_libraries(utf8proc INTERFACE ${UTF8PROC_LIBRARY})
 
 # AVX2 is the least CPU that is supported. Contraction of a*b+c is off, so that a formula gives the
-# same bits on every CPU; kernels that want FMA say so.
+# same bits on every CPU; kernels that want FMA say so. A symbol that is unique in the process would
+# keep the library mapped after dlclose().
 add_library(ng_options INTERFACE)
 set(shadow -Wshadow)
 if(NARROWGAUGE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
@@ -71,8 +72,8 @@ if(NARROWGAUGE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
 endif()
 target_compile_options(
   ng_options
-  INTERFACE -march=x86-64-v3 -fno-math-errno -fno-trapping-math -ffp-contract=off -Wall -Wextra
-            -Wpedantic -Wconversion ${shadow} -fopenmp-simd)
+  INTERFACE -march=x86-64-v3 -fno-gnu-unique -fno-math-errno -fno-trapping-math -ffp-contract=off
+            -Wall -Wextra -Wpedantic -Wconversion ${shadow} -fopenmp-simd)
 # What protects against broken memory. Sanitizers see more, and checked functions hide from them.
 set(NARROWGAUGE_HARDENED OFF)
 if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT NARROWGAUGE_SANITIZE)

@@ -8,12 +8,14 @@
 //   const double times = rate_ratio(outcome.rows[1], outcome.rows[0]).median;
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "narrowgauge/contraction_time.h"
@@ -28,8 +30,8 @@ namespace narrowgauge {
 // ieee, f32 and dfp16 train f32 values: with contractions in IEEE's f32, in the way of keeping f32
 // that suits the machine (bf16x3, dfp16 or ieee), or in dfp16. The others are mixed precision; auto
 // is the format that is fastest here.
-inline const std::vector<std::string> bench_precisions{"ieee", "f32", "dfp16",
-                                                       "bf16", "f16", "auto"};
+inline constexpr std::array<std::string_view, 6> bench_precisions{"ieee", "f32", "dfp16",
+                                                                  "bf16", "f16", "auto"};
 
 // A network to train, and what its inputs hold.
 struct BenchNetwork {

@@ -51,10 +51,10 @@ OpRecord make_record() {
 }
 
 // Never inlined, so that an object file that asks for the record also holds this function for the
-// others.
+// others. Never destroyed: destructors of static objects may still use networks.
 template <Op T>
 [[gnu::noinline]] const OpRecord& record_of() {
-  static const OpRecord record = make_record<T>();
+  static const OpRecord& record = *new OpRecord(make_record<T>());
   return record;
 }
 

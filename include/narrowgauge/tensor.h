@@ -101,13 +101,14 @@ NG_DTYPE_OF(std::uint8_t, u8)
 NG_DTYPE_OF(bool, boolean)
 #undef NG_DTYPE_OF
 
-// A dense row-major array in host memory, 64-byte aligned. Copies share the memory; clone() copies
-// it. Any number of threads may read one memory at once; whoever writes it has it alone. Of a
-// tensor that was moved from, all members but assignment and owns_memory() throw UsageError.
+// A dense row-major array in host memory, 64-byte aligned but for memory of over(). Copies share
+// the memory; clone() copies it. Any number of threads may read one memory at once; whoever writes
+// it has it alone. Of a tensor that was moved from, all members but assignment and owns_memory()
+// throw UsageError.
 class NG_API Tensor {
  public:
   static constexpr std::int64_t most_elements = std::int64_t{1} << 56;  // their bits fit 64 bits
-  static constexpr std::size_t alignment = 64;                          // bytes
+  static constexpr std::size_t alignment = 64;                          // bytes, of own memory
 
   Tensor() = default;                          // f32[0]
   ~Tensor() = default;                         // the last that shares the memory frees it
@@ -137,8 +138,10 @@ class NG_API Tensor {
     return from(std::move(dims), std::span<const T>(values));
   }
 
-  // Over memory that holds the elements already, in the packed form of data(). Throws UsageError
-  // for a negative dimension, and InternalError for memory that is not aligned.
+  // Over memory that holds the elements already, in the packed form of data(), and that the tensor
+  // and its copies hold on to. It may lie anywhere; where elements would straddle their own size,
+  // as an f32 at an odd address, the tensor has a copy, and owns_memory() says so. Throws
+  // UsageError for a negative dimension, and for null unless there are no elements.
   static Tensor over(std::shared_ptr<std::byte[]> memory, DType dtype, Dims dims);
   bool owns_memory() const;  // not that of over()
 

@@ -20,15 +20,18 @@ bool Averages::has(std::string_view moment) const {
 }
 
 void Averages::swap(StateStore& store) {
+  std::vector<StateStore::NewValue> values;
+  decltype(set_aside_) aside;
   if (are_swapped()) {
-    for (const auto& [parameter, value] : set_aside_) store.set(parameter, value);
-    set_aside_.clear();
-    return;
+    for (const auto& [parameter, value] : set_aside_) values.push_back({parameter, value});
+  } else {
+    for (const auto& [parameter, moment] : names_) {
+      values.push_back({parameter, store.at(moment)});
+      aside[parameter] = store.at(parameter).clone();
+    }
   }
-  for (const auto& [parameter, moment] : names_) {
-    set_aside_[parameter] = store.at(parameter).clone();
-    store.set(parameter, store.at(moment));
-  }
+  store.set(values);
+  set_aside_.swap(aside);
 }
 
 }  // namespace narrowgauge

@@ -31,10 +31,18 @@ TensorFile weights_to_use(const Model::Implementation& model, const Averages& av
   return file;
 }
 
-void take_averages(StateStore& store, const TensorFile& file, const Averages& averages) {
-  const TensorIndex there(file);
-  for (const auto& [parameter, moment] : averages.names())
-    store.set(moment, there.find(parameter)->cast(store.at(moment).dtype()));
+// What the states of a checkpoint's training were, with its weights and their averages.
+std::vector<StateStore::NewValue> states_in(const Checkpoint& checkpoint, FittingWeights& weights,
+                                            const StateStore& store, const Averages& averages) {
+  std::vector<StateStore::NewValue> states = std::move(weights.values);
+  const TensorIndex there(checkpoint.model);
+  for (const auto& [parameter, moment] : averages.names()) {
+    const Tensor* const average = there.find(parameter);
+    states.push_back({moment, average->cast(store.at(moment).dtype())});
+  }
+  for (const NamedTensor& each : checkpoint.state.tensors)
+    states.push_back({each.name, each.tensor});
+  return states;
 }
 
 }  // namespace
@@ -111,19 +119,21 @@ void Trainer::resume(const Checkpoint& checkpoint) {
   const BatchPosition position{number_in(file, path, "epoch"), number_in(file, path, "batch")};
   const std::int64_t fit_batch = number_in(file, path, "batch_size");
   const auto watch = file.metadata.find("watch");
-  const WatchState seen =
+  WatchState seen =
       watch == file.metadata.end() ? WatchState() : parse_watch_state(watch->second, path);
-  take_weights(*self.model, checkpoint.model, path_in(checkpoint.path, model_file),
-               {.only_finite = true});
-  take_averages(store, checkpoint.model, self.averages);
-  resume_kernels(self.kernels, checkpoint);
-  for (const NamedTensor& tensor : file.tensors) store.set(tensor.name, tensor.tensor);
+  FittingWeights weights = fitting_weights(
+      *self.model, checkpoint.model, path_in(checkpoint.path, model_file), {.only_finite = true});
+  std::optional<KernelRecords> kernels = kernels_in(checkpoint);
+  const auto run = file.metadata.find("run");
+  std::string run_name = run == file.metadata.end() ? self.run : run->second;
+  store.set(states_in(checkpoint, weights, store, self.averages));
+  // Nothing fails from here on.
+  if (kernels) self.kernels.set_records(*std::move(kernels));
   self.steps = static_cast<std::uint64_t>(steps);
   self.position = position;
   self.fit_batch = fit_batch;
-  self.watch = seen;
-  if (const auto run = file.metadata.find("run"); run != file.metadata.end())
-    self.run = run->second;
+  self.watch = std::move(seen);
+  self.run = std::move(run_name);
   self.resumed_from = checkpoint.path;
 }
 

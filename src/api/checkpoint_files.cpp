@@ -124,18 +124,24 @@ Checkpoint read_whole_checkpoint(const std::string& path) {
 
 std::string run_of_checkpoint(const std::string& path) try {
   return read_manifest(path).at("run").get<std::string>();
+} catch (const std::bad_alloc&) {
+  throw;
 } catch (const std::exception&) {
   return "";
 }
 
 std::int64_t step_of_checkpoint(const std::string& path) try {
   return whole_number<std::int64_t>(read_manifest(path), "steps", path);
+} catch (const std::bad_alloc&) {
+  throw;
 } catch (const std::exception&) {
   return -1;
 }
 
 bool is_best_checkpoint(const std::string& path) try {
   return read_manifest(path).value("best", false);
+} catch (const std::bad_alloc&) {
+  throw;
 } catch (const std::exception&) {
   return false;
 }

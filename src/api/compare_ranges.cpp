@@ -2,6 +2,7 @@
 // What each calibrator makes of the values of a network.
 #include "api/frozen.h"
 #include "api/int8_conversion.h"
+#include "base/floating_environment.h"
 #include "quantize/choose_formats.h"
 #include "quantize/freeze.h"
 
@@ -21,6 +22,7 @@ ChosenRange chosen_range(const std::string& calibrator, const AffineFormat& form
 }  // namespace
 
 std::vector<ComparedRanges> compare_ranges(const Model& model, const ConvertOptions& options) {
+  const FloatingEnvironment environment(Subnormals::keep);
   const Graph graph = frozen_graph(model);
   require(!is_quantized(graph), "convert: ", model.name(),
           " is quantized already, its own ranges stay");

@@ -7,6 +7,7 @@
 #include "api/int8_form.h"
 #include "api/narrow_form.h"
 #include "api/pixel_input.h"
+#include "base/floating_environment.h"
 #include "io/onnx/export.h"
 #include "io/onnx/write.h"
 #include "quantize/freeze.h"
@@ -173,6 +174,7 @@ class Converter {
 }  // namespace
 
 Engine convert(const Model& model, const ConvertOptions& options) {
+  const FloatingEnvironment environment(Subnormals::keep);
   Converted converted = Converter(model, options).run();
   return Engine(std::shared_ptr<Engine::Implementation>(new Engine::Implementation{
       Model(model.name(), network_of(std::move(converted.graph))), std::move(converted.report)}));
@@ -180,6 +182,7 @@ Engine convert(const Model& model, const ConvertOptions& options) {
 
 void prepare_quantized_training(const Model& model, const ConvertOptions& options,
                                 const std::string& path) {
+  const FloatingEnvironment environment(Subnormals::keep);
   const Graph graph = frozen_graph(model);
   require(!is_quantized(graph), "convert: ", model.name(), " is quantized already");
   require(!options.pixels, "convert: training takes normalized images, pixels are for engines");

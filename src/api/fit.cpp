@@ -7,6 +7,7 @@
 
 #include "api/fit_checkpoints.h"
 #include "api/trainer_implementation.h"
+#include "base/floating_environment.h"
 #include "base/parallel.h"
 #include "narrowgauge/out_of_memory.h"
 #include "train/training_graph.h"
@@ -196,6 +197,7 @@ Verdict Trainer::Implementation::judge(const Evaluation& result, const FitOption
 FitResult Trainer::fit(const std::shared_ptr<DataSource>& training,
                        const std::shared_ptr<DataSource>& test, const FitOptions& options,
                        const ProgressCallback& callback) {
+  const FloatingEnvironment environment(Subnormals::keep);
   Implementation& self = *implementation_;
   self.begin_fit(training.get(), test.get(), options);
   BatchLoader loader(training,

@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "api/model_implementation.h"
+#include "base/floating_environment.h"
 #include "base/utf8.h"
 
 namespace narrowgauge {
@@ -163,6 +164,7 @@ std::int64_t context_of(const Model& model) { return ports_of(model).context; }
 std::vector<std::int32_t> generate_tokens(Model& model, std::span<const std::int32_t> prompt,
                                           std::int64_t length, const SamplingOptions& sampling,
                                           const TakeToken& take) {
+  const FloatingEnvironment environment(Subnormals::keep);
   require(length >= 0, "generate: expected a length from 0 on, got ", length);
   Sampler sampler(sampling);
   TokenWindow window(ports_of(model), prompt);

@@ -5,6 +5,7 @@
 
 #include "api/checkpoint_files.h"
 #include "base/log.h"
+#include "io/tensor_index.h"
 
 namespace narrowgauge {
 
@@ -36,8 +37,9 @@ void Mismatches::compare_fingerprint(const std::string& key, const std::string& 
 void Mismatches::compare_states(const TensorFile& there, const std::vector<NamedTensor>& wanted) {
   std::size_t missing = 0;
   std::string first;
+  const TensorIndex index(there);
   for (const auto& [name, tensor] : wanted) {
-    const Tensor* const value = there.find(name);
+    const Tensor* const value = index.find(name);
     if (value && value->type() == tensor.type()) continue;
     if (missing++ == 0) first = concat("it has no '", name, "' of type ", tensor.type());
   }
@@ -51,14 +53,14 @@ void Mismatches::refuse() const {
   require<DataError>(text_.empty(), path_, ": is of another training: ", text_);
 }
 
-void resume_kernels(KernelChoices& kernels, const Checkpoint& checkpoint) {
+std::optional<KernelRecords> kernels_in(const Checkpoint& checkpoint) {
   const auto file = checkpoint.files.find(kernels_file);
-  if (file == checkpoint.files.end()) return;
+  if (file == checkpoint.files.end()) return std::nullopt;
   try {
-    kernels.set_records(
-        parse_kernel_records(file->second, path_in(checkpoint.path, kernels_file), "any"));
+    return parse_kernel_records(file->second, path_in(checkpoint.path, kernels_file), "any");
   } catch (const DataError& error) {
     log(LogLevel::warning, concat(error.what(), "; the fastest kernels are chosen anew"));
+    return std::nullopt;
   }
 }
 

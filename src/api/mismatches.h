@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,7 @@ class Mismatches {
 };
 
 // A resumed training uses the same kernels, if this machine has them.
-void resume_kernels(KernelChoices& kernels, const Checkpoint& checkpoint);
+std::optional<KernelRecords> kernels_in(const Checkpoint& checkpoint);
 
 // Throws UsageError for the name of a file that a program cannot keep with a checkpoint.
 void check_files(const std::map<std::string, std::string>& files);

@@ -4,6 +4,7 @@
 #include "api/built_network.h"
 #include "api/kernel_cache.h"
 #include "api/model_implementation.h"
+#include "base/floating_environment.h"
 #include "base/sha256.h"
 #include "passes/drop_masters.h"
 #include "passes/in_f64.h"
@@ -14,6 +15,7 @@
 namespace narrowgauge {
 
 Graph network_graph(const std::string& name, const BuildNetwork& build, Mode mode) {
+  const FloatingEnvironment environment(Subnormals::keep);
   Network network(name, mode);
   const Value predicted = built_prediction(network, build);
   for (const GraphOutput& output : network.outputs())
@@ -30,8 +32,8 @@ PrecisionPlan Model::Implementation::evaluation_plan(const Graph& evaluation_gra
   return make_precision_plan(evaluation_graph, std::get<PrecisionRequest>(precision));
 }
 
-bool Model::Implementation::is_in_f64() const {
-  const auto* request = std::get_if<PrecisionRequest>(&precision);
+bool Model::Implementation::is_in_f64(const Precision& given) {
+  const auto* request = std::get_if<PrecisionRequest>(&given);
   return request && request->in_f64;
 }
 
@@ -52,10 +54,16 @@ std::unique_ptr<Program> Model::Implementation::program(const Graph& evaluation_
   return std::make_unique<Program>(std::move(computed), std::move(options), store, run_seed);
 }
 
-void Model::Implementation::set_precision(decltype(precision) wanted) {
-  const bool was_in_f64 = is_in_f64();
+void Model::Implementation::set_precision(Precision wanted) {
+  if (is_in_f64(wanted) == is_in_f64()) return adopt(std::move(wanted));
+  StateStore converted = store;
+  converted.convert_weights(is_in_f64(wanted) ? DType::f64 : DType::f32);
+  store = std::move(converted);
+  adopt(std::move(wanted));
+}
+
+void Model::Implementation::adopt(Precision wanted) noexcept {
   precision = std::move(wanted);
-  if (is_in_f64() != was_in_f64) store.convert_weights(is_in_f64() ? DType::f64 : DType::f32);
   precision_of_file = false;
   ++precisions;
   prediction.reset();

@@ -42,7 +42,8 @@ struct Model::Implementation {
   mutable FairSharedMutex in_use;
   StateStore store;
   // How evaluation computes: as set_precision() asked, or as the latest Trainer trains.
-  std::variant<PrecisionRequest, PrecisionPlan> precision;
+  using Precision = std::variant<PrecisionRequest, PrecisionPlan>;
+  Precision precision;
   bool precision_of_file = false;                    // it came with the weights that were loaded
   int precisions = 0;                                // set so far
   int trainers = 0;                                  // made so far
@@ -54,8 +55,11 @@ struct Model::Implementation {
   std::unique_ptr<OpenShapes> open_shapes;  // where `build` cannot tell the shapes
 
   // Also brings the weights into f64 or back where that is asked for.
-  void set_precision(decltype(precision) wanted);
-  bool is_in_f64() const;
+  void set_precision(Precision wanted);
+  // The same where the weights are in the format already.
+  void adopt(Precision wanted) noexcept;
+  static bool is_in_f64(const Precision& given);
+  bool is_in_f64() const { return is_in_f64(precision); }
   Graph graph(Mode mode) const;
   PrecisionPlan evaluation_plan(const Graph& evaluation_graph) const;
   // In the formats of the evaluation plan, all parameters in f32.
@@ -94,9 +98,17 @@ void require_inputs(const std::vector<ModelPort>& ports, std::span<const NamedTe
 // Parameters and statistics as model.safetensors holds them, with the precision plan of predictions
 // unless they are in plain f32.
 TensorFile weights_of(const Model::Implementation& model);
-// Takes the weights from such a file, all that are wanted or none; throws DataError. `path` is its
-// name in messages.
-LoadReport take_weights(Model::Implementation& model, const TensorFile& file,
-                        const std::string& path, const LoadOptions& options);
+// What a model takes of such a file.
+struct FittingWeights {
+  std::vector<StateStore::NewValue> values;  // in the model's formats
+  LoadReport report;
+  // How predictions are to compute from then on; nothing: as before.
+  std::optional<Model::Implementation::Precision> precision;
+};
+// Throws DataError. `path` is the file's name in messages.
+FittingWeights fitting_weights(const Model::Implementation& model, const TensorFile& file,
+                               const std::string& path, const LoadOptions& options);
+// Takes all of them or, where it throws, none.
+LoadReport take_weights(Model::Implementation& model, FittingWeights weights);
 
 }  // namespace narrowgauge

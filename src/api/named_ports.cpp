@@ -6,6 +6,7 @@
 
 #include "api/model_implementation.h"
 #include "api/onnx_network.h"
+#include "base/floating_environment.h"
 #include "io/onnx/import/types.h"
 #include "io/onnx/read.h"
 
@@ -80,6 +81,7 @@ Model Model::from_onnx(const std::string& path, const KnownInputs& known,
 
 Model ModelAccess::from_onnx(const std::string& path, onnx::Model read, const KnownInputs& known,
                              const OnnxTraining& training) {
+  const FloatingEnvironment environment(Subnormals::keep);
   const auto file = std::make_shared<const onnx::Model>(with_values(std::move(read), known.values));
   const auto types = types_with(*file, known.sizes);
   std::string reason;

@@ -4,6 +4,7 @@
 #include <shared_mutex>
 
 #include "api/model_implementation.h"
+#include "base/floating_environment.h"
 #include "io/onnx/export.h"
 #include "io/onnx/write.h"
 #include "passes/bind_shapes.h"
@@ -49,6 +50,7 @@ onnx::Model exported(const Model::Implementation& self, std::optional<std::int64
 }  // namespace
 
 void Model::to_onnx(const std::string& path, std::optional<std::int64_t> batch) const {
+  const FloatingEnvironment environment(Subnormals::keep);
   const std::shared_lock reading(implementation_->in_use);
   const onnx::Model model = exported(*implementation_, batch);
   onnx::write_model(path, model, write_options_for(model));

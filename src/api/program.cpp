@@ -18,6 +18,7 @@ struct Program::Compiled {
   std::vector<Dims> inputs{};  // what the binding makes of their shapes
   std::shared_ptr<const Plan> plan;
   std::int64_t bytes = 0;                         // of the plan
+  std::size_t executors = 0;                      // that may become idle: there is room for them
   std::vector<std::unique_ptr<Executor>> idle{};  // the latest last
 };
 
@@ -98,12 +99,15 @@ Program::Lease Program::lend(std::shared_ptr<Compiled> compiled) {
       executor = std::move(compiled->idle.back());
       compiled->idle.pop_back();
       --idle_;
+    } else {
+      compiled->idle.reserve(++compiled->executors);
     }
   }
   if (!executor) executor = std::make_unique<Executor>(compiled->plan, store_, seed_);
   return Lease(executor.release(), {this, std::move(compiled)});
 }
 
+// Called from a destructor: takes no memory.
 void Program::keep(const std::shared_ptr<Compiled>& compiled, std::unique_ptr<Executor> executor) {
   std::unique_ptr<Executor> surplus;  // ends after the lock
   const std::lock_guard lock(mutex_);
@@ -113,7 +117,7 @@ void Program::keep(const std::shared_ptr<Compiled>& compiled, std::unique_ptr<Ex
     return;
   }
   compiled->idle.push_back(std::move(executor));
-  if (++idle_ <= most_idle()) return;
+  if (++idle_ <= most_idle_) return;
   const auto oldest = std::find_if(plans_.rbegin(), plans_.rend(),
                                    [](const auto& each) { return !each->idle.empty(); });
   surplus = std::move((*oldest)->idle.front());

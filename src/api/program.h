@@ -86,6 +86,7 @@ class Program {
   std::uint64_t seed_;
   Recompute recompute_;
   std::shared_ptr<const PlanMemory> memory_ = std::make_shared<PlanMemory>();
+  std::size_t most_idle_ = most_idle();
   std::mutex mutex_;  // guards what follows
   Plans plans_{};     // the latest first
   std::map<PlanKey, Plans::iterator> places_{};

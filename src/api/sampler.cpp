@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/floating_environment.h"
 #include "base/random.h"
 #include "narrowgauge/generate.h"
 
@@ -47,6 +48,7 @@ Sampler::Sampler(const SamplingOptions& options) : options_(options) {
 }
 
 std::vector<double> Sampler::probabilities(std::span<const float> logits) const {
+  const FloatingEnvironment environment(Subnormals::keep);
   require(!logits.empty(), "sampling: expected logits, got none");
   const bool finite = std::ranges::all_of(logits, [](float x) { return std::isfinite(x); });
   require<DivergedError>(finite, "sampling: some logits are not finite");
@@ -72,6 +74,7 @@ std::vector<double> Sampler::probabilities(std::span<const float> logits) const 
 }
 
 std::int32_t Sampler::next(std::span<const float> logits) {
+  const FloatingEnvironment environment(Subnormals::keep);
   const std::vector<double> shares = probabilities(logits);
   const RandomBlock bits = RandomStream(options_.seed, "sampling").block(draws_++);
   const double drawn = std::ldexp(

@@ -13,6 +13,7 @@
 #include "api/step_outputs.h"
 #include "api/training_batch.h"
 #include "api/training_setup.h"
+#include "base/floating_environment.h"
 #include "base/output_path.h"
 #include "base/parallel.h"
 #include "base/wildcard.h"
@@ -32,6 +33,7 @@ Graph objective_graph(const std::string& name, const Objective& objective) {
 
 Step::Step(Model& model, Objective objective, Optimizer optimizer, StepOptions options)
     : implementation_(std::make_shared<Implementation>()) {
+  const FloatingEnvironment environment(Subnormals::keep);
   Implementation& self = *implementation_;
   require(options.threads >= 0 && options.threads <= 4096,
           "step: expected threads from 0 to 4096, got ", options.threads);
@@ -117,6 +119,7 @@ void Step::Implementation::run(Program& chosen, std::span<const Tensor> inputs,
 }
 
 StepResult Step::step(std::span<const Tensor> batch) {
+  const FloatingEnvironment environment(Subnormals::keep);
   Implementation& self = *implementation_;
   const std::lock_guard alone(self.model->in_use);
   self.require_weights();
@@ -131,6 +134,7 @@ StepResult Step::step(std::span<const Tensor> batch) {
 }
 
 std::vector<NamedTensor> Step::forward(std::span<const Tensor> batch) {
+  const FloatingEnvironment environment(Subnormals::keep);
   Implementation& self = *implementation_;
   const std::lock_guard alone(self.model->in_use);
   self.require_latest();
@@ -162,6 +166,7 @@ double Step::backward(std::span<const Tensor> batch, double weight) {
 }
 
 std::vector<NamedTensor> Step::gradients() {
+  const FloatingEnvironment environment(Subnormals::keep);
   Implementation& self = *implementation_;
   const std::lock_guard alone(self.model->in_use);
   self.require_latest();
@@ -190,6 +195,7 @@ bool Step::scale_gradients(double factor) {
 }
 
 StepResult Step::update() {
+  const FloatingEnvironment environment(Subnormals::keep);
   Implementation& self = *implementation_;
   const std::lock_guard alone(self.model->in_use);
   self.require_weights();
@@ -223,6 +229,7 @@ void Step::Implementation::leave_scale() {
 }
 
 StepResult Step::update_whatever_the_loss(bool checked) {
+  const FloatingEnvironment environment(Subnormals::keep);
   Implementation& self = *implementation_;
   self.set_flag("losses_finite", true);
   self.set_flag("unchecked", !checked);
@@ -305,8 +312,14 @@ void Step::thaw(const std::string& pattern) {
   require(!self.pending, "step '", self.options.name, "': thaw() between backward() and update()");
   const std::lock_guard alone(self.model->in_use);
   self.require_weights();
+  std::vector<std::string> former = self.frozen;
   self.frozen.erase(found);
-  self.compile();
+  try {
+    self.compile();
+  } catch (...) {
+    self.frozen = std::move(former);
+    throw;
+  }
 }
 
 std::vector<Tensor> Step::Implementation::inputs_for(const Graph& graph,

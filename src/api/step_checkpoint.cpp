@@ -143,7 +143,8 @@ void Step::Implementation::take(const Checkpoint& checkpoint) {
   compile();
   set_all();
   steps = static_cast<std::uint64_t>(number_in(file, path, key("runs")));
-  resume_kernels(kernels, checkpoint);
+  if (std::optional<KernelRecords> records = kernels_in(checkpoint))
+    kernels.set_records(*std::move(records));
 }
 
 std::string Step::save(const std::string& folder,
@@ -207,8 +208,8 @@ void Step::resume(const Checkpoint& checkpoint) {
   mismatches.compare_states(without_counters(file), without_counters(wanted).tensors);
   for (const std::string& difference : checkpoint.differences) mismatches.add(difference);
   mismatches.refuse();
-  take_weights(model, checkpoint.model, path_in(checkpoint.path, model_file),
-               {.only_finite = true});
+  take_weights(model, fitting_weights(model, checkpoint.model, path_in(checkpoint.path, model_file),
+                                      {.only_finite = true}));
   for (const auto& step : all) step->take(checkpoint);
   for (const NamedTensor& state : compensations(model.store))
     model.store.set(state.name, *file.find(state.name));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The graphs of a Step, and which parameters they update.
 #include <algorithm>
+#include <utility>
 
 #include "api/built_network.h"
 #include "api/step_implementation.h"
+#include "base/floating_environment.h"
 #include "base/parallel.h"
 #include "base/wildcard.h"
 #include "precision/follow.h"
@@ -135,32 +137,49 @@ std::vector<std::string> Step::Implementation::late_averages(const Averages& all
 }
 
 void Step::Implementation::compile() {
+  const FloatingEnvironment environment(Subnormals::keep);
   const Optimizer now = optimizer_now();
-  const std::string& owner = options.name;
-  StateStore& store = model->store;
   const StepsTaken taken = steps_taken();
-  const Graph training = make_training_graph(network, now, owner, taken);
-  if (!is_in_f64()) {
-    plan = make_precision_plan(training, now.precision);
-    require_effect(plan);
+  const Graph training = make_training_graph(network, now, options.name, taken);
+  PrecisionPlan former = std::exchange(plan, {});
+  try {
+    if (!is_in_f64()) {
+      plan = make_precision_plan(training, now.precision);
+      require_effect(plan);
+    }
+    adopt(training, now, taken);
+  } catch (...) {
+    plan = std::move(former);
+    throw;
   }
-  averages = Averages(training, owner);
-  const std::vector<std::string> late = late_averages(averages);
-  if (store.keep_as(training, kept_formats(plan), model->seed))
-    model->set_precision(decltype(model->precision)(model->precision));  // predictions anew
-  whole = program(training);
-  store.add(whole->graph(), model->seed);
-  forward = program(widened(forward_graph(model->name, objective)));
-  gradients = program(make_gradient_graph(network, now, owner));
-  unscaling = program(make_unscaling_graph(network, now, owner));
-  update = program(make_update_graph(network, now, owner, taken));
-  store.add(gradients->graph(), model->seed);
+}
+
+void Step::Implementation::adopt(const Graph& training, const Optimizer& now,
+                                 const StepsTaken& taken) {
+  const std::string& owner = options.name;
+  StateStore store = model->store;
+  Model::Implementation::Precision precision = model->precision;
+  Averages all(training, owner);
+  const std::vector<std::string> late = late_averages(all);
+  const bool reformatted = store.keep_as(training, kept_formats(plan), model->seed);
+  StepPrograms made;
+  made.whole = program(training);
+  made.forward = program(widened(forward_graph(model->name, objective)));
+  made.gradients = program(make_gradient_graph(network, now, owner));
+  made.unscaling = program(make_unscaling_graph(network, now, owner));
+  made.update = program(make_update_graph(network, now, owner, taken));
+  store.add(made.whole->graph(), model->seed);
+  store.add(made.gradients->graph(), model->seed);
   for (const auto& [name, count] : taken)
     store.set(counter_name(name), Tensor::scalar(DType::i64, static_cast<double>(count)));
   for (const std::string& name : late) {
-    const std::string& average = averages.names().at(name);
+    const std::string& average = all.names().at(name);
     store.set(average, store.declared(name).cast(store.at(average).dtype()));
   }
+  averages = std::move(all);
+  static_cast<StepPrograms&>(*this) = std::move(made);
+  model->store = std::move(store);
+  if (reformatted) model->adopt(std::move(precision));  // predictions anew
 }
 
 }  // namespace narrowgauge

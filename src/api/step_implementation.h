@@ -14,7 +14,12 @@
 
 namespace narrowgauge {
 
-struct Step::Implementation {
+// The graphs of a step: in one, or one after another.
+struct StepPrograms {
+  std::unique_ptr<Program> whole, forward, gradients, unscaling, update;
+};
+
+struct Step::Implementation : StepPrograms {
   std::shared_ptr<Model::Implementation> model;
   Objective objective;
   Optimizer optimizer;
@@ -31,9 +36,10 @@ struct Step::Implementation {
   Graph network;       // the objective in training, f32 or f64
   PrecisionPlan plan;  // of a whole step; its parts follow it
   Averages averages;
-  std::unique_ptr<Program> whole, forward, gradients, unscaling, update;
 
-  void compile();
+  void compile();  // where it throws, step and model are as they were
+  // Takes over the programs of a plan, with the states that they need.
+  void adopt(const Graph& training, const Optimizer& now, const StepsTaken& taken);
   std::int64_t applied_steps() const;  // so far, also by an earlier Step of this name
   // Of parameters that rested while others were updated: in how many steps each was updated.
   StepsTaken steps_taken() const;

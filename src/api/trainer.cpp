@@ -6,6 +6,7 @@
 #include "api/trainer_implementation.h"
 #include "api/training_batch.h"
 #include "api/training_setup.h"
+#include "base/floating_environment.h"
 #include "base/parallel.h"
 #include "ops/loss/negative_log_likelihood.h"
 #include "ops/loss/softmax_cross_entropy.h"
@@ -20,6 +21,7 @@ namespace narrowgauge {
 
 Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions options)
     : implementation_(std::make_shared<Implementation>()) {
+  const FloatingEnvironment environment(Subnormals::keep);
   Implementation& self = *implementation_;
   require(options.threads >= 0 && options.threads <= 4096,
           "trainer: expected threads from 0 to 4096, got ", options.threads);
@@ -43,22 +45,28 @@ Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions op
   if (setup.update)
     self.update = std::make_unique<Program>(*setup.update, compile_options, self.model->store,
                                             self.options.seed);
-  const std::lock_guard alone(self.model->in_use);
-  self.model->steps.clear();
-  // Removes the states of an earlier Trainer, which may have computed in another format.
-  self.model->store.remove({Role::moment, Role::control, Role::derived});
-  self.model->store.unpin();
-  const bool wide = self.optimizer.precision.in_f64;
-  if (wide)
-    self.model->set_precision(self.optimizer.precision);
-  else
-    self.model->set_precision(self.plan);
-  self.model->store.keep_as(wide ? setup.computed : self.training_graph, kept_formats(self.plan),
-                            self.model->seed);
-  for (const Program* const program : {self.training.get(), self.update.get()})
-    if (program) self.model->store.add(program->graph(), self.model->seed);
   self.averages = Averages(self.training_graph, trainer_owner);
-  self.number = ++self.model->trainers;
+  const std::lock_guard alone(self.model->in_use);
+  self.take_over(setup.computed);
+  self.model->steps.clear();
+}
+
+// Removes the states of an earlier Trainer, which may have computed in another format. Where this
+// throws, the model is as it was.
+void Trainer::Implementation::take_over(const Graph& computed) {
+  StateStore store = model->store;
+  store.remove({Role::moment, Role::control, Role::derived});
+  store.unpin();
+  const bool wide = optimizer.precision.in_f64;
+  Model::Implementation::Precision precision = plan;
+  if (wide) precision = optimizer.precision;
+  if (wide != model->is_in_f64()) store.convert_weights(wide ? DType::f64 : DType::f32);
+  store.keep_as(wide ? computed : training_graph, kept_formats(plan), model->seed);
+  for (const Program* const program : {training.get(), update.get()})
+    if (program) store.add(program->graph(), model->seed);
+  model->store = std::move(store);
+  model->adopt(std::move(precision));
+  number = ++model->trainers;
 }
 
 Trainer::Trainer(std::shared_ptr<Implementation> implementation)
@@ -167,6 +175,7 @@ std::optional<std::int64_t> ignored_label_of(const Graph& graph) {
 }  // namespace
 
 Evaluation Trainer::evaluate(const std::shared_ptr<DataSource>& source, std::int64_t batch) {
+  const FloatingEnvironment environment(Subnormals::keep);
   Implementation& self = *implementation_;
   const ThreadScope threads(self.options.threads > 0 ? self.options.threads : thread_count());
   if (source && source->size() > 0 && batch > 0) {
@@ -266,6 +275,7 @@ std::vector<Trainer::KernelRun> Trainer::kernel_runs() const {
 void Trainer::keep_gradients(bool keeps) { implementation_->keeps_gradients = keeps; }
 
 std::vector<NamedTensor> Trainer::gradients() const {
+  const FloatingEnvironment environment(Subnormals::keep);
   const Implementation& self = *implementation_;
   const Executor* executor = self.checking().latest();
   if (!executor || executor->watched().empty()) return {};

@@ -54,7 +54,8 @@ struct Trainer::Implementation {
   Verdict judge(const Evaluation& result, const FitOptions& how);
 
   // The members below are called with the model in use.
-  Program* known_evaluation() const;  // nullptr: none yet, or in another precision
+  void take_over(const Graph& computed);  // what `training` computes
+  Program* known_evaluation() const;      // nullptr: none yet, or in another precision
   Program& evaluation_program();
   // Throws OutOfMemoryError if a program cannot take such batches of the source, of which a loader
   // will read `samples` samples in all.

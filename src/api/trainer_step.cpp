@@ -5,6 +5,7 @@
 #include "api/step_outputs.h"
 #include "api/trainer_implementation.h"
 #include "api/training_batch.h"
+#include "base/floating_environment.h"
 #include "base/parallel.h"
 #include "train/training_graph.h"
 
@@ -112,6 +113,7 @@ void Trainer::Implementation::drop_gradients() {
 }
 
 StepResult Trainer::step(std::span<const Tensor> given) {
+  const FloatingEnvironment environment(Subnormals::keep);
   Implementation& self = *implementation_;
   const std::lock_guard alone(self.model->in_use);
   self.require_weights();

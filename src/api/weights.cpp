@@ -22,20 +22,21 @@ namespace {
 constexpr const char* precision_key = "precision";
 
 // Makes predictions compute as those of the saved model did, unless a Trainer or set_precision()
-// says how.
-void take_precision(Model::Implementation& model, const TensorFile& file, const std::string& path) {
+// says how: then nothing.
+std::optional<Model::Implementation::Precision> precision_in(const Model::Implementation& model,
+                                                             const TensorFile& file,
+                                                             const std::string& path) {
   const auto* request = std::get_if<PrecisionRequest>(&model.precision);
   const bool plain = request && *request == PrecisionRequest{};
-  if (model.trainers > 0 || !(plain || model.precision_of_file)) return;
-  if (!plain) model.set_precision(PrecisionRequest{});
+  if (model.trainers > 0 || !(plain || model.precision_of_file)) return std::nullopt;
   const auto found = file.metadata.find(precision_key);
-  if (found == file.metadata.end()) return;
+  if (found == file.metadata.end()) return PrecisionRequest{};
   try {
-    model.set_precision(read_plan(found->second, model.graph(Mode::evaluate)));
-    model.precision_of_file = true;
+    return read_plan(found->second, model.graph(Mode::evaluate));
   } catch (const ModelError& error) {
     log(LogLevel::warning, concat(path, ": predictions are in f32, not as those of the model that ",
                                   "was saved: ", error.what()));
+    return PrecisionRequest{};
   }
 }
 
@@ -117,8 +118,7 @@ std::string differences_text(const LoadReport& report) {
   return text;
 }
 
-// The tensors to load, in the model's formats.
-using Taken = std::vector<NamedTensor>;
+using Taken = std::vector<StateStore::NewValue>;
 
 LoadReport compare_weights(const Model::Implementation& model, const TensorFile& file,
                            LoadMatch match, Taken& taken) {
@@ -133,7 +133,7 @@ LoadReport compare_weights(const Model::Implementation& model, const TensorFile&
       report.mismatched.push_back({name, wanted, value->type()});
     } else {
       taken.push_back({name, value->cast(wanted.dtype)});
-      const Tensor& tensor = taken.back().tensor;
+      const Tensor& tensor = taken.back().value;
       if (const std::int64_t count = count_not_finite_numbers(tensor); count > 0)
         report.not_finite.push_back({name, count, tensor.size()});
     }
@@ -160,10 +160,11 @@ std::string partial_text(const Model::Implementation& model, const TensorFile& f
 
 }  // namespace
 
-LoadReport take_weights(Model::Implementation& model, const TensorFile& file,
-                        const std::string& path, const LoadOptions& options) {
-  Taken taken;
-  const LoadReport report = compare_weights(model, file, options.match, taken);
+FittingWeights fitting_weights(const Model::Implementation& model, const TensorFile& file,
+                               const std::string& path, const LoadOptions& options) {
+  FittingWeights weights;
+  LoadReport& report = weights.report;
+  report = compare_weights(model, file, options.match, weights.values);
   const std::string differences = differences_text(report);
   const bool whole = differences.empty();
   require<DataError>(whole || (options.match == LoadMatch::shape && report.taken > 0), path,
@@ -172,11 +173,20 @@ LoadReport take_weights(Model::Implementation& model, const TensorFile& file,
                      whole || options.match == LoadMatch::shape ? "" : partial_text(model, file));
   require<DataError>(report.not_finite.empty() || !options.only_finite, path, ": ",
                      report.not_finite.empty() ? "" : not_finite_text(report));
-  for (const NamedTensor& each : taken) model.store.set(each.name, each.tensor);
-  take_precision(model, file, path);
+  weights.precision = precision_in(model, file, path);
   if (!report.not_finite.empty())
     log(LogLevel::warning, concat(path, ": ", not_finite_text(report)));
-  return report;
+  return weights;
+}
+
+LoadReport take_weights(Model::Implementation& model, FittingWeights weights) {
+  model.store.set(weights.values);
+  if (weights.precision) {
+    const bool is_plan = std::holds_alternative<PrecisionPlan>(*weights.precision);
+    model.adopt(*std::move(weights.precision));
+    model.precision_of_file = is_plan;
+  }
+  return std::move(weights.report);
 }
 
 void Model::save(const std::string& path) const {
@@ -193,7 +203,7 @@ LoadReport Model::load(std::span<const std::byte> bytes, const LoadOptions& opti
                        const std::string& name) {
   const TensorFile file = read_safetensors(bytes, name);
   const std::lock_guard alone(implementation_->in_use);
-  return take_weights(*implementation_, file, name, options);
+  return take_weights(*implementation_, fitting_weights(*implementation_, file, name, options));
 }
 
 LoadReport Model::load(const std::string& path, const LoadOptions& options) {
@@ -202,7 +212,8 @@ LoadReport Model::load(const std::string& path, const LoadOptions& options) {
   const Checkpoint checkpoint =
       run ? read_checkpoint(path) : Checkpoint{path, read_safetensors(path), {}, {}};
   const std::lock_guard alone(implementation_->in_use);
-  return take_weights(*implementation_, checkpoint.model, checkpoint.path, options);
+  return take_weights(*implementation_, fitting_weights(*implementation_, checkpoint.model,
+                                                        checkpoint.path, options));
 }
 
 }  // namespace narrowgauge

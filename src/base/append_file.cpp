@@ -13,16 +13,12 @@ namespace narrowgauge {
 
 AppendFile::AppendFile(std::string path)
     : path_(std::move(path)), file_(open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666)) {
-  if (file_ < 0 || lseek(file_, 0, SEEK_END) < 0) fail("cannot be opened for writing");
-}
-
-AppendFile::~AppendFile() {
-  if (file_ >= 0) close(file_);
+  if (file_.get() < 0 || lseek(file_.get(), 0, SEEK_END) < 0) fail("cannot be opened for writing");
 }
 
 void AppendFile::append(std::string_view piece) {
   while (!piece.empty()) {
-    const ssize_t written = write(file_, piece.data(), piece.size());
+    const ssize_t written = write(file_.get(), piece.data(), piece.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail("cannot be written");
     piece.remove_prefix(static_cast<std::size_t>(written));

@@ -6,14 +6,13 @@
 #include <string>
 #include <string_view>
 
+#include "base/descriptor.h"
+
 namespace narrowgauge {
 
 class AppendFile {
  public:
   explicit AppendFile(std::string path);  // made if it is not there; throws DataError
-  ~AppendFile();
-  AppendFile(const AppendFile&) = delete;
-  AppendFile& operator=(const AppendFile&) = delete;
 
   void append(std::string_view piece);  // throws DataError naming the path and the system's reason
   const std::string& path() const { return path_; }
@@ -22,7 +21,7 @@ class AppendFile {
   [[noreturn]] void fail(std::string_view what) const;
 
   std::string path_;
-  int file_ = -1;
+  Descriptor file_;
 };
 
 }  // namespace narrowgauge

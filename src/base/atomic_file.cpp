@@ -55,14 +55,15 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
 
 AtomicFile::AtomicFile(AtomicFolder& folder, std::string name)
     : path_((std::filesystem::path(folder.path()) / name).string()), folder_(&folder) {
-  open_new((std::filesystem::path(folder.temporary()) / name).string());
-  target_ = temporary_;
+  target_ = (std::filesystem::path(folder.temporary()) / name).string();
+  open_new(target_);
 }
 
-void AtomicFile::open_new(const std::string& path) {
+// Nothing fails once the file is there: a constructor that throws removes none.
+void AtomicFile::open_new(std::string path) {
   file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (file_ < 0) fail("cannot be written");
-  temporary_ = path;
+  temporary_ = std::move(path);
 }
 
 AtomicFile::~AtomicFile() { discard(); }

@@ -40,7 +40,7 @@ class AtomicFile {
  private:
   [[noreturn]] void fail(std::string_view what, std::size_t wanted = 0) const;
   std::string reason_text(int reason, std::size_t wanted) const;
-  void open_new(const std::string& path);
+  void open_new(std::string path);
   void discard();
 
   std::string path_;       // as given, for messages

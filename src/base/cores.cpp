@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <locale>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -26,6 +27,7 @@ std::optional<double> limit_of(const std::filesystem::path& group) {
 
 std::optional<double> parse_cpu_max(std::string_view text) {
   std::istringstream stream{std::string(text)};
+  stream.imbue(std::locale::classic());
   double quota = 0, period = 0;
   if (!(stream >> quota >> period) || quota <= 0 || period <= 0) return {};
   return quota / period;

@@ -49,14 +49,14 @@ std::string holder_in(int file) {
 
 std::string text_of(int reason) { return std::generic_category().message(reason); }
 
-int open_lock(const std::string& path) {
-  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+Descriptor open_lock(const std::string& path) {
+  Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666));
   const int reason = errno;
   struct stat status {};
-  require<DataError>(file >= 0, path, ": cannot be opened (", text_of(reason), ")");
-  if (fstat(file, &status) == 0 && S_ISREG(status.st_mode)) return file;
-  close(file);
-  throw DataError(concat(path, ": expected a file"));
+  require<DataError>(file.get() >= 0, path, ": cannot be opened (", text_of(reason), ")");
+  require<DataError>(fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode), path,
+                     ": expected a file");
+  return file;
 }
 
 // Whether the file still has this path: somebody may remove it between opening and locking.
@@ -74,30 +74,25 @@ FolderLock::FolderLock(const std::string& folder) : owner_(getpid()) {
   for (;;) {
     file_ = open_lock(path);
     int result = 0;
-    do result = flock(file_, LOCK_EX | LOCK_NB);
+    do result = flock(file_.get(), LOCK_EX | LOCK_NB);
     while (result != 0 && errno == EINTR);
     const int reason = errno;
-    if (result != 0 && reason == EWOULDBLOCK) {
-      const std::string holder = holder_in(file_);
-      close(file_);
-      throw UsageError(concat(folder, ": is in use by ", holder));
-    }
+    if (result != 0 && reason == EWOULDBLOCK)
+      throw UsageError(concat(folder, ": is in use by ", holder_in(file_.get())));
     if (result != 0) {
       log(LogLevel::warning, concat(path, ": this file system knows no locks (", text_of(reason),
                                     "); no second training may write there meanwhile"));
       break;
     }
-    if (is_still_there(file_, path)) break;
-    close(file_);
+    if (is_still_there(file_.get(), path)) break;
   }
   const std::string text = this_process();
-  std::ignore = ftruncate(file_, 0);
-  std::ignore = pwrite(file_, text.data(), text.size(), 0);
+  std::ignore = ftruncate(file_.get(), 0);
+  std::ignore = pwrite(file_.get(), text.data(), text.size(), 0);
 }
 
 FolderLock::~FolderLock() {
-  if (getpid() == owner_) std::ignore = ftruncate(file_, 0);
-  close(file_);
+  if (getpid() == owner_) std::ignore = ftruncate(file_.get(), 0);
 }
 
 }  // namespace narrowgauge

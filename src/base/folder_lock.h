@@ -7,6 +7,8 @@
 
 #include <string>
 
+#include "base/descriptor.h"
+
 namespace narrowgauge {
 
 // Throws UsageError naming the process that holds the lock, DataError if the file cannot be made.
@@ -21,7 +23,7 @@ class FolderLock {
   FolderLock& operator=(const FolderLock&) = delete;
 
  private:
-  int file_ = -1;
+  Descriptor file_;
   pid_t owner_ = 0;  // a forked child has the descriptor too, and must leave the text alone
 };
 

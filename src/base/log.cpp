@@ -4,18 +4,24 @@
 #include <memory>
 #include <mutex>
 
+#include "base/unloading.h"
+
 namespace narrowgauge {
 namespace {
 
-std::mutex sink_mutex;
-std::shared_ptr<const LogSink> current_sink;
+constinit std::mutex sink_mutex;
+
+std::shared_ptr<const LogSink>& current_sink() {
+  static auto& sink = immortal<std::shared_ptr<const LogSink>>();
+  return sink;
+}
 
 }  // namespace
 
 void set_log_sink(LogSink sink) {
   auto next = sink ? std::make_shared<const LogSink>(std::move(sink)) : nullptr;
   const std::lock_guard lock(sink_mutex);
-  current_sink.swap(next);
+  current_sink().swap(next);
 }
 
 // The sink is called outside the lock, so that it may log or replace itself; it must accept calls
@@ -24,7 +30,7 @@ void log(LogLevel level, const std::string& message) {
   std::shared_ptr<const LogSink> sink;
   {
     const std::lock_guard lock(sink_mutex);
-    sink = current_sink;
+    sink = current_sink();
   }
   if (sink) (*sink)(level, message);
 }

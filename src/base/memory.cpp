@@ -6,13 +6,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <limits>
+#include <locale>
 #include <sstream>
 #include <string>
 #include <system_error>
 
 #include "base/control_group.h"
+#include "base/number_text.h"
 #include "narrowgauge/out_of_memory.h"
 
 namespace narrowgauge {
@@ -21,6 +22,7 @@ namespace {
 // The number in a file that holds nothing else; nothing for "max".
 std::optional<double> number_in(const std::filesystem::path& file) {
   std::istringstream stream(read_text(file).value_or(""));
+  stream.imbue(std::locale::classic());
   double value = 0;
   if (!(stream >> value)) return {};
   return value;
@@ -32,6 +34,7 @@ double entry(const std::filesystem::path& file, std::string_view wanted) {
   std::string line;
   while (std::getline(stream, line)) {
     std::istringstream words(line);
+    words.imbue(std::locale::classic());
     std::string word;
     double value = 0;
     if (words >> word >> value && word == wanted) return value;
@@ -104,6 +107,7 @@ std::int64_t MemoryNeed::total() const {
 
 std::int64_t resident_bytes() {
   std::istringstream pages(read_text("/proc/self/statm").value_or(""));
+  pages.imbue(std::locale::classic());
   std::int64_t all = 0, resident = 0;
   pages >> all >> resident;
   return resident * sysconf(_SC_PAGESIZE);
@@ -141,9 +145,7 @@ std::string bytes_text(std::int64_t bytes) {
   double value = static_cast<double>(bytes) / 1024;
   std::size_t unit = 0;
   for (; value >= 1024 && unit + 1 < units.size(); ++unit) value /= 1024;
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.*f %s", value < 100 ? 1 : 0, value, units[unit]);
-  return text.data();
+  return concat(fixed_text(value, value < 100 ? 1 : 0), ' ', units[unit]);
 }
 
 }  // namespace narrowgauge

@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "narrowgauge/error.h"
 
@@ -17,31 +16,22 @@ namespace {
 
 constexpr std::size_t most_text = std::size_t{1} << 28;
 
-class Descriptor {
- public:
-  // Without O_NONBLOCK, opening a pipe waits for somebody to write.
-  explicit Descriptor(const std::string& path)
-      : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
-    const int error = errno;
-    require<DataError>(file_ >= 0, path, ": ", std::strerror(error));
-  }
-  ~Descriptor() {
-    if (file_ >= 0) close(file_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
+// Without O_NONBLOCK, opening a pipe waits for somebody to write.
+Descriptor opened(const std::string& path) {
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const int error = errno;
+  require<DataError>(file.get() >= 0, path, ": ", std::strerror(error));
+  return file;
+}
 
-  int get() const { return file_; }
-  int release() { return std::exchange(file_, -1); }
-  mode_t kind() const {
-    struct stat status {};
-    return fstat(file_, &status) == 0 ? status.st_mode & S_IFMT : 0;
-  }
-  void wait_for_bytes() const { fcntl(file_, F_SETFL, fcntl(file_, F_GETFL) & ~O_NONBLOCK); }
+mode_t kind_of(const Descriptor& file) {
+  struct stat status {};
+  return fstat(file.get(), &status) == 0 ? status.st_mode & S_IFMT : 0;
+}
 
- private:
-  int file_;
-};
+void wait_for_bytes(const Descriptor& file) {
+  fcntl(file.get(), F_SETFL, fcntl(file.get(), F_GETFL) & ~O_NONBLOCK);
+}
 
 void require_kind(bool right, mode_t kind, const std::string& path) {
   require<DataError>(right, path, ": expected a file, found ",
@@ -50,18 +40,18 @@ void require_kind(bool right, mode_t kind, const std::string& path) {
 
 }  // namespace
 
-int open_regular_file(const std::string& path) {
-  Descriptor file(path);
-  require_kind(S_ISREG(file.kind()), file.kind(), path);
-  file.wait_for_bytes();
-  return file.release();
+Descriptor open_regular_file(const std::string& path) {
+  Descriptor file = opened(path);
+  require_kind(S_ISREG(kind_of(file)), kind_of(file), path);
+  wait_for_bytes(file);
+  return file;
 }
 
 std::string read_text_file(const std::string& path) {
-  const Descriptor file(path);
-  const mode_t kind = file.kind();
+  const Descriptor file = opened(path);
+  const mode_t kind = kind_of(file);
   require_kind(S_ISREG(kind) || S_ISFIFO(kind) || S_ISCHR(kind), kind, path);
-  file.wait_for_bytes();
+  wait_for_bytes(file);
   std::string text;
   std::array<char, 1 << 16> part;
   while (true) {

@@ -5,11 +5,13 @@
 
 #include <string>
 
+#include "base/descriptor.h"
+
 namespace narrowgauge {
 
-// A descriptor that the caller closes. Throws DataError, "PATH: expected a file, found a folder",
+// Throws DataError, "PATH: expected a file, found a folder",
 // for what cannot be read or is no regular file.
-int open_regular_file(const std::string& path);
+Descriptor open_regular_file(const std::string& path);
 
 // Reads a whole text that people or this program wrote; pipes such as /dev/stdin or the shell's
 // <(...) are read to their end. Throws DataError, also beyond 256 MiB.

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/unloading.h"
+
 namespace narrowgauge {
 
 // nullptr: there is none of this name.
@@ -40,11 +42,11 @@ std::string listed_names(const std::vector<const Record*>& table) {
 
 // What a mark NG_X(stem, ...) stands for: the record of the braces, in one of the tables. It
 // stands once per file, at the start of a line.
-#define NG_STEM(table, Record, stem, ...)      \
-  namespace narrowgauge::table##_parts {       \
-    std::vector<const Record*> stem();         \
-    std::vector<const Record*> stem() {        \
-      static const Record record{__VA_ARGS__}; \
-      return {&record};                        \
-    }                                          \
+#define NG_STEM(table, Record, stem, ...)                                        \
+  namespace narrowgauge::table##_parts {                                         \
+    std::vector<const Record*> stem();                                           \
+    std::vector<const Record*> stem() {                                          \
+      static const Record& record = immortal<const Record>(Record{__VA_ARGS__}); \
+      return {&record};                                                          \
+    }                                                                            \
   }

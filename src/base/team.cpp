@@ -15,6 +15,7 @@
 #include "base/job.h"
 #include "base/log.h"
 #include "base/openmp.h"
+#include "base/unloading.h"
 
 namespace narrowgauge {
 namespace {
@@ -55,7 +56,7 @@ class Team {
     }
   }
 
-  void stop();
+  void stop(bool program_ends);
   void before_fork() { mutex_.lock(); }
   void after_fork() { mutex_.unlock(); }
   void begin_anew();
@@ -93,7 +94,7 @@ class Team {
   std::array<pthread_t, most_threads> handles_{};
 };
 
-// The team is never destroyed: host threads may work on, alone, while a program ends.
+// The team is never destroyed: at the end of a program threads may still work.
 constinit Team team;
 
 class InPiece {
@@ -170,7 +171,9 @@ int Team::grow(int threads) {
   return ready;
 }
 
-void Team::stop() {
+// At the end of a program, which may still unload the library, nobody waits long: what a worker
+// works on may need a lock that is never given back.
+void Team::stop(bool program_ends) {
   if (host_thread().is_worker) return;  // exit() within a piece: it cannot wait for itself
   const std::lock_guard lock(mutex_);
   complete_ = true;
@@ -178,7 +181,16 @@ void Team::stop() {
   ++calls_;
   const int ready = workers_.exchange(0);
   wake(calls_, ready);
-  for (int i = 0; i < ready; ++i) pthread_join(handles_[static_cast<std::size_t>(i)], nullptr);
+  timespec until{};
+  clock_gettime(CLOCK_REALTIME, &until);
+  ++until.tv_sec;
+  for (int i = 0; i < ready; ++i) {
+    const pthread_t worker = handles_[static_cast<std::size_t>(i)];
+    if (program_ends)
+      pthread_timedjoin_np(worker, nullptr, &until);
+    else
+      pthread_join(worker, nullptr);
+  }
 }
 
 // A child of fork() has only the thread that called it, which may have opened a job.
@@ -189,17 +201,16 @@ void Team::begin_anew() {
   mutex_.unlock();
 }
 
-// Workers end before the library's code is unloaded, and with the program.
-struct Lifetime {
+// Workers end before the library's code is unloaded.
+struct Lifetime final : UnloadStep {
   Lifetime() {
     pthread_atfork([] { team.before_fork(); }, [] { team.after_fork(); },
                    [] { team.begin_anew(); });
+    at_unloading(*this);
   }
-  ~Lifetime() { team.stop(); }
-  Lifetime(const Lifetime&) = delete;
-  Lifetime& operator=(const Lifetime&) = delete;
+  void unload(bool program_ends) override { team.stop(program_ends); }
 };
-const Lifetime lifetime;
+Lifetime lifetime;
 
 }  // namespace
 

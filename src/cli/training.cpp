@@ -84,7 +84,8 @@ SessionOptions plan_of(const Run& run, const RunPrecision& now, const PrecisionF
 void load_weights(Model& model, const Run& run) {
   Model::Implementation& inside = ModelAccess::of(model);
   const std::lock_guard alone(inside.in_use);
-  narrowgauge::take_weights(inside, run.checkpoint.model, run.file(model_file), {});
+  narrowgauge::take_weights(
+      inside, fitting_weights(inside, run.checkpoint.model, run.file(model_file), {}));
 }
 
 std::string settle_auto(Settings& settings, const Task& task) {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <cstdio>
 #include <vector>
 
 #include "base/memory.h"
+#include "base/number_text.h"
 #include "base/parallel.h"
 #include "compile/lone_kernel.h"
 #include "groups/finished.h"
@@ -128,9 +128,7 @@ bool measure(const Request& request, std::vector<KernelCandidate>& candidates,
 }
 
 std::string time_text(const KernelCandidate& candidate) {
-  char text[32];
-  std::snprintf(text, sizeof text, " %.3g ms", candidate.milliseconds);
-  return candidate.kernel + text;
+  return concat(candidate.kernel, ' ', general_text(candidate.milliseconds, 3), " ms");
 }
 
 std::string reason_text(const std::vector<KernelCandidate>& candidates,

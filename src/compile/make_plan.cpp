@@ -105,6 +105,7 @@ class Planner {
     step.workspace_bytes = offer.workspace;
     if (offer.packing.bytes > 0) step.packing = add_packing(node, std::move(offer.packing));
     step.run = std::move(offer.run);
+    step.quantized = quantized_inputs(graph(), node);
     step.math = math_of(node);
     step.subnormals = subnormals_in(node, step.math);
     step.flops = flops_of(graph(), node);

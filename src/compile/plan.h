@@ -13,6 +13,7 @@
 
 #include "base/floating_environment.h"
 #include "compile/packed_memory.h"
+#include "compile/quantized_inputs.h"
 #include "narrowgauge/graph.h"
 
 namespace narrowgauge {
@@ -44,6 +45,7 @@ struct PlanStep {
   std::int64_t workspace_bytes = 0;
   std::optional<std::size_t> packing;  // of Plan::packings, which `run` reads
   std::function<void(const KernelCall&)> run;
+  std::vector<QuantizedInput> quantized;      // inputs that become bytes
   Math math = Math::none;                     // of a contraction, also one in a fused group
   Subnormals subnormals = Subnormals::flush;  // kept where the plan keeps them, and by ieee and f64
   double flops = 0;                           // of contractions: multiplications and additions

@@ -2,6 +2,7 @@
 #include "groups/fused.h"
 
 #include "base/enumerate.h"
+#include "base/unloading.h"
 #include "groups/finished.h"
 #include "groups/group.h"
 #include "ops/activation/relu.h"
@@ -101,7 +102,7 @@ Offer offer_interpreted(const Request& request) {
 }  // namespace
 
 std::span<const Kernel> Fused::kernels() {
-  static const std::vector<Kernel> all = [] {
+  static const auto& all = immortal<std::vector<Kernel>>([] {
     std::vector<Kernel> kernels;
     for (const Group& group : group_table()) kernels.push_back({group.name, group.offer});
     kernels.push_back({"strips", offer_strips});
@@ -110,7 +111,7 @@ std::span<const Kernel> Fused::kernels() {
     kernels.push_back({"finished", offer_finished_onednn});
     kernels.push_back({"interpreted", offer_interpreted});
     return kernels;
-  }();
+  }());
   return all;
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/unloading.h"
+
 namespace narrowgauge {
 
 GroupMatch::GroupMatch(Region body, PartNodes nodes)
@@ -56,13 +58,13 @@ std::vector<int> GroupMatch::terms(Part sums, Part reader, std::size_t port) con
 }
 
 const std::vector<Group>& group_table() {
-  static const std::vector<Group> table = [] {
+  static const auto& table = immortal<std::vector<Group>>([] {
     std::vector<Group> all = collected_groups();
     std::stable_sort(all.begin(), all.end(), [](const Group& a, const Group& b) {
       return a.pattern->size() > b.pattern->size();
     });
     return all;
-  }();
+  }());
   return table;
 }
 

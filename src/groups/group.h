@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/unloading.h"
 #include "groups/fused.h"
 #include "groups/pattern.h"
 #include "narrowgauge/kernel.h"
@@ -84,7 +85,7 @@ std::vector<Group> collected_groups();
 // The pattern of a group, made once.
 template <class T>
 const typename T::Pattern& pattern_of() {
-  static const typename T::Pattern pattern;
+  static const auto& pattern = immortal<typename T::Pattern>();
   return pattern;
 }
 

@@ -4,11 +4,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
-#include <map>
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <vector>
 
+#include "base/floating_environment.h"
 #include "base/log.h"
 #include "base/parallel.h"
 #include "io/batch_reader.h"
@@ -43,21 +44,19 @@ class BatchLoader::Worker {
       : reader_(std::move(source), options, start), position_(start) {
     const int wanted = threads_for(reader_.source(), options);
     most_ahead_ = wanted + spare_batches;
+    slots_.resize(static_cast<std::size_t>(most_ahead_));
+    threads_.reserve(static_cast<std::size_t>(wanted));
     try {
       for (int i = 0; i < wanted; ++i) threads_.emplace_back([this] { run(); });
     } catch (const std::system_error& error) {
       if (threads_.empty()) tell_once(error);
+    } catch (...) {
+      stop();
+      throw;
     }
   }
 
-  ~Worker() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopped_ = true;
-    }
-    changed_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
+  ~Worker() { stop(); }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
@@ -80,25 +79,41 @@ class BatchLoader::Worker {
  private:
   // What became of a place in the stream.
   struct Slot {
+    bool ready = false;
     Batch batch;
     std::exception_ptr failure;
   };
+
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopped_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  // There are as many slots as batches may be under way or wait.
+  Slot& slot_of(std::int64_t number) {
+    return slots_[static_cast<std::size_t>(number % most_ahead_)];
+  }
 
   // If a batch cannot be read, each call tries it again.
   std::optional<Batch> next_due() {
     const std::optional<BatchOrder> order = reader_.order_at(position_);
     if (!order) return std::nullopt;
+    const FloatingEnvironment environment(Subnormals::keep);
     return reader_.read(*order);
   }
 
   std::optional<Batch> next_ready() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return ready_.contains(given_) || (ended_ && given_ >= begun_); });
-    const auto found = ready_.find(given_);
-    if (found == ready_.end()) return std::nullopt;
-    if (found->second.failure) std::rethrow_exception(found->second.failure);
-    Batch batch = std::move(found->second.batch);
-    ready_.erase(found);
+    Slot& slot = slot_of(given_);
+    changed_.wait(lock, [&] { return slot.ready || (ended_ && given_ >= begun_); });
+    if (!slot.ready) return std::nullopt;
+    if (slot.failure) std::rethrow_exception(slot.failure);
+    Batch batch = std::move(slot.batch);
+    slot.ready = false;
     ++given_;
     lock.unlock();
     changed_.notify_all();
@@ -114,16 +129,17 @@ class BatchLoader::Worker {
 
   void run() {
     const ThreadScope alone(1);  // the pool's threads are busy with the step
+    const FloatingEnvironment environment(Subnormals::keep);
     while (const std::optional<BatchOrder> order = take_order()) {
-      Slot slot;
+      Slot read{.ready = true, .batch = {}, .failure = nullptr};
       try {
-        slot.batch = reader_.read(*order);
+        read.batch = reader_.read(*order);
       } catch (...) {
-        slot.failure = std::current_exception();
+        read.failure = std::current_exception();
       }
       const std::lock_guard lock(mutex_);
-      if (slot.failure) ended_ = true;
-      ready_.emplace(order->number, std::move(slot));
+      if (read.failure) ended_ = true;
+      slot_of(order->number) = std::move(read);
       changed_.notify_all();
     }
   }
@@ -137,7 +153,7 @@ class BatchLoader::Worker {
     try {
       order = reader_.next_order();
     } catch (...) {
-      ready_.emplace(begun_++, Slot{.batch = {}, .failure = std::current_exception()});
+      slot_of(begun_++) = {.ready = true, .batch = {}, .failure = std::current_exception()};
     }
     if (order) order->number = begun_++;
     if (!order) ended_ = true, changed_.notify_all();
@@ -151,7 +167,7 @@ class BatchLoader::Worker {
 
   std::mutex mutex_;  // guards what follows, and the reader's orders
   std::condition_variable changed_;
-  std::map<std::int64_t, Slot> ready_;  // by number in the stream
+  std::vector<Slot> slots_;             // each of every most_ahead_th number in the stream
   std::int64_t begun_ = 0, given_ = 0;  // batches that readers took on, that the consumer has
   bool stopped_ = false, ended_ = false;
 

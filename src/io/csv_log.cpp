@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <optional>
 
 #include "base/append_file.h"
 #include "base/atomic_file.h"
+#include "base/number_text.h"
 #include "io/csv_table.h"
 #include "narrowgauge/error.h"
 
@@ -18,9 +18,7 @@ namespace {
 std::string number_text(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
+  return general_text(value, 9);
 }
 
 // New columns mean a cell more in each row.

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 
+#include "base/floating_environment.h"
 #include "base/log.h"
 #include "io/augment/augmentation.h"
 #include "io/pictures.h"
@@ -203,6 +204,7 @@ TensorTypes ImageSource::sample_types() const {
 }
 
 void ImageSource::read(std::span<const std::int64_t> indices, std::span<Tensor> batch) {
+  const FloatingEnvironment environment(Subnormals::keep);
   const std::vector<std::int64_t> damaged = read_epoch(indices, 0, batch);
   require<DataError>(damaged.empty(), "pictures: ", damaged.size(), " of ", indices.size(),
                      " cannot be read");
@@ -236,6 +238,7 @@ std::int64_t ImageSource::damaged() const {
 }
 
 ChannelStatistics channel_statistics(const std::vector<ImageFile>& files, const ImageInput& input) {
+  const FloatingEnvironment environment(Subnormals::keep);
   constexpr std::size_t most = 512;
   const std::size_t step = std::max<std::size_t>((files.size() + most - 1) / most, 1);
   std::vector<ImageFile> some;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <vector>
 
 #include "base/open_file.h"
@@ -19,11 +20,13 @@ namespace {
 class PlainFile : public InputFile {
  public:
   explicit PlainFile(const std::string& path) : InputFile(path) {
-    file_ = fdopen(open_regular_file(path), "rb");
-    NG_INVARIANT(file_ != nullptr);
+    Descriptor file = open_regular_file(path);
     struct stat status {};
-    NG_INVARIANT(fstat(fileno(file_), &status) == 0);
+    NG_INVARIANT(fstat(file.get(), &status) == 0);
     size_ = status.st_size;
+    file_ = fdopen(file.get(), "rb");
+    if (!file_) throw std::bad_alloc();
+    file.release();
   }
   ~PlainFile() override { std::fclose(file_); }
   PlainFile(const PlainFile&) = delete;

@@ -14,16 +14,16 @@
 namespace narrowgauge {
 
 SharedBytes map_file(const std::string& path, Mapping mapping) {
-  const int file = open_regular_file(path);
+  const Descriptor file = open_regular_file(path);
   struct stat status {};
-  const bool known = fstat(file, &status) == 0;
+  const bool known = fstat(file.get(), &status) == 0;
   const auto size = static_cast<std::size_t>(status.st_size);
   const bool changes = mapping == Mapping::change_copy;
   const int access = changes ? PROT_READ | PROT_WRITE : PROT_READ;
   const int flags = changes ? MAP_PRIVATE | MAP_NORESERVE : MAP_PRIVATE;
-  void* const memory = known && size > 0 ? mmap(nullptr, size, access, flags, file, 0) : MAP_FAILED;
+  void* const memory =
+      known && size > 0 ? mmap(nullptr, size, access, flags, file.get(), 0) : MAP_FAILED;
   const int error = errno;
-  close(file);
   if (known && size == 0) return {};  // nothing can be mapped of an empty file
   require<DataError>(memory != MAP_FAILED, path, ": ", std::strerror(error));
   std::shared_ptr<void> owner(memory, [size](void* mapped) { munmap(mapped, size); });

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/floating_environment.h"
 #include "io/image_layout.h"
 
 namespace narrowgauge {
@@ -164,6 +165,7 @@ TensorTypes TensorSource::sample_types() const {
 }
 
 void TensorSource::read(std::span<const std::int64_t> indices, std::span<Tensor> batch) {
+  const FloatingEnvironment environment(Subnormals::keep);
   require(batch.size() == columns_.size(), "tensor source: expected ", columns_.size(),
           " tensors to fill, got ", batch.size());
   for (const std::int64_t index : indices)
@@ -223,6 +225,7 @@ Moments channel_moments(const Tensor& images, std::int64_t channel) {
 }  // namespace
 
 ChannelStatistics channel_statistics(const Tensor& given, ImageLayout layout) {
+  const FloatingEnvironment environment(Subnormals::keep);
   const Tensor images = channels_first_of(given, layout, "for channel statistics");
   const Dims& dims = images.dims();
   require(dims.size() == 4 && is_image_type(images.dtype()) && images.size() > 0,

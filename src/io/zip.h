@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/atomic_file.h"
+#include "base/descriptor.h"
 
 namespace narrowgauge {
 
@@ -30,9 +31,6 @@ struct ZipEntry {
 class PlacedFile {
  public:
   explicit PlacedFile(std::string path);
-  ~PlacedFile();
-  PlacedFile(const PlacedFile&) = delete;
-  PlacedFile& operator=(const PlacedFile&) = delete;
 
   const std::string& path() const { return path_; }
   std::uint64_t size() const { return size_; }
@@ -40,7 +38,7 @@ class PlacedFile {
 
  private:
   std::string path_;
-  int file_ = -1;
+  Descriptor file_;
   std::uint64_t size_ = 0;
 };
 

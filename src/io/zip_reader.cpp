@@ -106,14 +106,11 @@ void read_wide(std::span<const std::byte> extra, ZipEntry& entry) {
 
 }  // namespace
 
-PlacedFile::PlacedFile(std::string path) : path_(std::move(path)) {
-  file_ = open_regular_file(path_);
+PlacedFile::PlacedFile(std::string path) : path_(std::move(path)), file_(open_regular_file(path_)) {
   struct stat status {};
-  NG_INVARIANT(fstat(file_, &status) == 0);
+  NG_INVARIANT(fstat(file_.get(), &status) == 0);
   size_ = static_cast<std::uint64_t>(status.st_size);
 }
-
-PlacedFile::~PlacedFile() { close(file_); }
 
 void PlacedFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
   require<DataError>(offset <= size_ && bytes.size() <= size_ - offset, path_,
@@ -121,7 +118,7 @@ void PlacedFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
   while (!bytes.empty()) {
     constexpr std::size_t most = std::size_t{1} << 30;
     const ssize_t got =
-        pread(file_, bytes.data(), std::min(bytes.size(), most), static_cast<off_t>(offset));
+        pread(file_.get(), bytes.data(), std::min(bytes.size(), most), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     const int error = errno;
     require<DataError>(got >= 0, path_, ": ", std::strerror(error));

@@ -6,6 +6,8 @@
 #include <map>
 #include <numeric>
 
+#include "base/unloading.h"
+
 namespace narrowgauge {
 
 namespace {
@@ -17,8 +19,9 @@ namespace {
 
 // The texts of all simulated modes, made once.
 const std::string& simulated_name(Math math) {
-  static const auto names = [] {
-    std::map<Math, std::string> all;
+  using Names = std::map<Math, std::string>;
+  static const auto& names = immortal<Names>([] {
+    Names all;
     for (int unit = 0; unit < matrix_unit_count; ++unit)
       for (int format = 0; format < unit_format_count; ++format) {
         const auto u = static_cast<MatrixUnit>(unit);
@@ -28,7 +31,7 @@ const std::string& simulated_name(Math math) {
         all.emplace(simulated(u, f), std::move(text));
       }
     return all;
-  }();
+  }());
   return names.at(math);
 }
 

@@ -3,6 +3,7 @@
 // are put in order on their way to the op.
 #include <cmath>
 
+#include "base/unloading.h"
 #include "models/layer_input.h"
 #include "narrowgauge/network.h"
 #include "ops/recurrent/gru.h"
@@ -15,15 +16,16 @@ namespace narrowgauge {
 namespace {
 
 // PyTorch's gates in ONNX's order.
-const std::vector<int> lstm_gates{0, 3, 1, 2};  // i, o, f, c of i, f, g, o
-const std::vector<int> gru_gates{1, 0, 2};      // z, r, h of r, z, n
+using Gates = std::vector<int>;
+const Gates& lstm_gates = immortal<Gates>(Gates{0, 3, 1, 2});  // i, o, f, c of i, f, g, o
+const Gates& gru_gates = immortal<Gates>(Gates{1, 0, 2});      // z, r, h of r, z, n
 
 // Layers of Op one after another.
 template <class Op>
 class Recurrent {
  public:
   Recurrent(Network& net, std::int64_t hidden, const RecurrentOptions& options, std::string name,
-            const std::vector<int>& gates)
+            const Gates& gates)
       : net_(net), hidden_(hidden), options_(options), name_(std::move(name)), gates_(gates) {}
 
   Value over(Value x) const {
@@ -88,7 +90,7 @@ class Recurrent {
   std::int64_t hidden_;
   const RecurrentOptions& options_;
   std::string name_;
-  const std::vector<int>& gates_;
+  const Gates& gates_;
 };
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <mutex>
 
+#include "base/unloading.h"
+
 namespace narrowgauge {
 
 namespace {
@@ -19,7 +21,7 @@ struct SharedTable {
 };
 
 SharedTable& shared_table() {
-  static SharedTable table;
+  static auto& table = immortal<SharedTable>();
   return table;
 }
 

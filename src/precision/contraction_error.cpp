@@ -2,8 +2,9 @@
 #include "narrowgauge/contraction_error.h"
 
 #include <cmath>
-#include <cstdio>
 
+#include "base/floating_environment.h"
+#include "base/number_text.h"
 #include "narrowgauge/error_bound.h"
 #include "narrowgauge/simulate.h"
 #include "narrowgauge/tf32.h"
@@ -82,6 +83,7 @@ std::optional<std::int64_t> depth_of(const Graph& graph, const Node& node, const
 
 std::optional<ContractionError> contraction_error(const Graph& graph, const Node& node, Math math,
                                                   const Binding& binding) {
+  const FloatingEnvironment environment(Subnormals::keep);
   if (!node.op->flops || node.op->info.fusion != Fusion::contraction || node.inputs.empty())
     return {};
   const Arithmetic arithmetic = arithmetic_of(math, graph.type(node.inputs[0]).dtype);
@@ -97,16 +99,12 @@ std::optional<ContractionError> contraction_error(const Graph& graph, const Node
 }
 
 std::string error_text(const ContractionError& error) {
-  const auto number = [](const char* format, double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, format, value);
-    return std::string(text);
-  };
   std::string out = concat("sums of ", error.depth, " products (", error.unit, "): at most ",
-                           number("%.2g", error.bound), " of sum |a||b|; about ",
-                           number("%.2g", error.expected), " where operands are random");
+                           general_text(error.bound, 2), " of sum |a||b|; about ",
+                           general_text(error.expected, 2), " where operands are random");
   if (error.bias != 0)
-    out += concat(", ", number("%+.1g", error.bias), " on average where none is negative");
+    out += concat(error.bias > 0 ? ", +" : ", ", general_text(error.bias, 1),
+                  " on average where none is negative");
   return out;
 }
 

@@ -6,7 +6,9 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <mutex>
 
+#include "base/unloading.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge {
@@ -76,10 +78,40 @@ void Extremes::add(std::span<const float> values) {
 using Table = std::vector<std::uint32_t>;
 constexpr std::size_t zero_bins = 64;
 
-Table& table_of_thread() {
-  thread_local Table table(2 * bins_of_sign + zero_bins);
-  return table;
-}
+// A table for one use; the next use takes it again, unless this one ends in an exception. It is no
+// thread's own: a thread that has destructors left to call keeps the library from being unloaded.
+class LentTable {
+ public:
+  LentTable() : idle_(idle_tables()) {
+    const std::lock_guard lock(idle_.mutex);
+    if (idle_.tables.empty()) {
+      idle_.tables.reserve(++idle_.all);
+      table_.resize(2 * bins_of_sign + zero_bins);
+    } else {
+      table_ = std::move(idle_.tables.back());
+      idle_.tables.pop_back();
+    }
+  }
+  Table& operator*() { return table_; }
+  void give_back() noexcept {
+    const std::lock_guard lock(idle_.mutex);
+    idle_.tables.push_back(std::move(table_));
+  }
+
+ private:
+  struct Idle {
+    std::mutex mutex;
+    std::vector<Table> tables;
+    std::size_t all = 0;  // that may come back, for which there is room
+  };
+  static Idle& idle_tables() {
+    static Idle& idle = immortal<Idle>();
+    return idle;
+  }
+
+  Idle& idle_;
+  Table table_;
+};
 
 constexpr std::size_t piece = 4096;  // what the first cache holds, and 32 bits count
 
@@ -131,7 +163,8 @@ void Histogram::add(std::span<const float> values) {
   constexpr std::size_t most_at_once = std::size_t{1} << 31;
   for (; values.size() > most_at_once; values = values.subspan(most_at_once))
     add(values.first(most_at_once));
-  Table& table = table_of_thread();
+  LentTable lent;
+  Table& table = *lent;
   Extremes extremes;
   for (std::size_t begin = 0; begin < values.size(); begin += piece) {
     const auto part = values.subspan(begin, std::min(piece, values.size() - begin));
@@ -140,6 +173,7 @@ void Histogram::add(std::span<const float> values) {
   }
   Histogram seen;
   std::vector<Entry> negative = take(table, true), positive = take(table, false);
+  lent.give_back();
   const std::int64_t others = take_not_finite(negative) + take_not_finite(positive);
   flip(negative);
   seen.entries_ = std::move(negative);

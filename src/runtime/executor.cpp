@@ -128,6 +128,7 @@ void Executor::run_step(std::size_t index, const RunContext& context) {
   for (const std::size_t k : bound.feeds) bound.inputs[k].data = pointer(step.inputs[k]);
   if (watches_ == index) copy_operands(step);
   if (!step.run) return;
+  look_for_not_finite(index);
   std::optional<cpu::KeepSubnormals> keep;
   if (step.subnormals != plan_.subnormals) keep.emplace();
   const KernelCall call{bound.inputs,  bound.outputs, arena_.get() + step.workspace,
@@ -143,6 +144,16 @@ void Executor::run_step(std::size_t index, const RunContext& context) {
   bound.milliseconds += passed;
   if (keeps_runs_)
     step_runs_.push_back({index, Milliseconds(start.time_since_epoch()).count(), passed});
+}
+
+void Executor::look_for_not_finite(std::size_t index) {
+  for (const QuantizedInput& value : plan_.steps[index].quantized) {
+    const bool is_input = plan_.steps[index].inputs[value.input].kind == Location::Kind::input;
+    not_finite_.look_at(
+        value, bound_[index].inputs[value.input].data,
+        is_input ? NotFiniteSamples::Infinities::all : NotFiniteSamples::Infinities::positive,
+        part_);
+  }
 }
 
 void Executor::watch(std::string_view node) {
@@ -195,6 +206,9 @@ void Executor::take_inputs(std::span<const Tensor> inputs) {
   inputs_ = inputs;
   store_.refresh_derived(own_);
   if (bound_moves_ != store_.packed_moves()) bind_packed();
+  const bool batched = !inputs.empty() && !inputs[0].dims().empty();
+  const std::int64_t samples = batched ? inputs[0].dims()[0] : 1;
+  not_finite_.begin(samples, samples / plan_.parts);
 }
 
 void Executor::run_steps(std::uint64_t step) {
@@ -217,6 +231,7 @@ std::vector<Tensor> Executor::run(std::span<const Tensor> inputs, std::uint64_t 
 }
 
 std::span<const Tensor> Executor::run_inside(std::span<const Tensor> inputs, std::uint64_t step) {
+  const FloatingEnvironment environment(plan_.subnormals);
   take_inputs(inputs);
   if (own_outputs_.empty()) own_outputs_ = make_outputs();
   run_parts(own_outputs_, step);
@@ -224,6 +239,7 @@ std::span<const Tensor> Executor::run_inside(std::span<const Tensor> inputs, std
 }
 
 void Executor::run(std::span<const Tensor> inputs, std::span<Tensor> outputs, std::uint64_t step) {
+  const FloatingEnvironment environment(plan_.subnormals);
   check_outputs(inputs, outputs);
   take_inputs(inputs);
   run_parts(outputs, step);
@@ -259,6 +275,7 @@ void Executor::run_parts(std::span<Tensor> outputs, std::uint64_t step) {
     }
   }
   part_ = 0;
+  not_finite_.put_into(outputs);
   commit();
   ++runs_;
   inputs_ = {};

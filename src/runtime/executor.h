@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compile/plan.h"
+#include "runtime/not_finite_samples.h"
 #include "runtime/state_store.h"
 
 namespace narrowgauge {
@@ -97,6 +98,7 @@ class Executor {
   void run_steps(std::uint64_t step);
   void run_step(std::size_t index, const RunContext& context);
   void copy_operands(const PlanStep& step);
+  void look_for_not_finite(std::size_t index);
   void take_inputs(std::span<const Tensor> inputs);
   void check_outputs(std::span<const Tensor> inputs, std::span<const Tensor> outputs) const;
   std::vector<Tensor> make_outputs() const;
@@ -116,6 +118,7 @@ class Executor {
   std::vector<Bound> bound_;
   std::uint64_t bound_moves_ = 0;  // StateStore::packed_moves() at bind_packed()
   std::set<std::string> changed_, own_;
+  NotFiniteSamples not_finite_;  // of the run that is under way
   bool profiling_ = false, keeps_runs_ = false;
   std::vector<StepRun> step_runs_;
   std::optional<std::size_t> watches_;  // a step of the plan

@@ -70,6 +70,7 @@ auto interpreted(Region derivation) {
 }  // namespace
 
 Tensor initial_value(const State& state, std::uint64_t seed) {
+  const FloatingEnvironment environment(Subnormals::keep);
   const Initial& initial = state.initial;
   const Dims dims = known_dims(state.type.shape);
   if (initial.kind == Initial::Kind::data) {
@@ -167,9 +168,10 @@ bool StateStore::convert(const std::string& name, Entry& entry, DType format) {
   if (format == before) return false;
   require(!entry.pinned, "parameter '", name, "': an earlier step keeps it in ", before,
           ", and this one wants it in ", format);
-  entry.value = entry.value.cast(format);
-  entry.declared = format == declared ? std::nullopt : std::optional(declared);
+  Tensor value = entry.value.cast(format);
   drop_derived_from(name);
+  entry.value = std::move(value);
+  entry.declared = format == declared ? std::nullopt : std::optional(declared);
   return true;
 }
 
@@ -181,6 +183,7 @@ void StateStore::drop_derived_from(const std::string& name) {
   };
   for (const auto& [state, derivation] : derivations_)
     if (stems(derivation.sources)) dropped.insert(state);
+  // Nothing fails from here on.
   std::erase_if(packed_, [&](const auto& each) { return stems(each.second.packing.states); });
   dropped.erase(name);
   for (const std::string& state : dropped) {
@@ -222,13 +225,16 @@ void StateStore::remove(const std::set<Role>& roles) {
 
 void StateStore::convert_weights(DType to) {
   const DType from = to == DType::f64 ? DType::f32 : DType::f64;
-  for (auto& [name, entry] : entries_) {
+  std::map<std::string, Entry, std::less<>> converted = entries_;
+  for (auto& [name, entry] : converted) {
     if (entry.role != Role::parameter && entry.role != Role::statistic) continue;
     if (entry.declared) entry.value = entry.value.cast(*entry.declared);
     entry.declared.reset();
     if (entry.value.dtype() == from) entry.value = entry.value.cast(to);
   }
-  remove({Role::derived});
+  const std::set<Role> derived{Role::derived};
+  entries_.swap(converted);
+  remove(derived);
 }
 
 bool StateStore::has(std::string_view state) const {
@@ -246,14 +252,30 @@ const Tensor& StateStore::at(std::string_view state) const {
 }
 
 void StateStore::set(std::string_view state, const Tensor& value) {
-  Tensor& own = at(state);
+  const NewValue one{std::string(state), value};
+  set(std::span(&one, 1));
+}
+
+Tensor StateStore::in_kept_format(std::string_view state, const Tensor& value) const {
+  const Tensor& own = at(state);
   const auto declared = entries_.find(state)->second.declared;
   const bool rounds = declared && value.type() == TensorType{*declared, own.type().shape};
   require(rounds || own.type() == value.type(), "state '", state, "': holds ", own.type(), ", got ",
           value.type());
-  const Tensor kept = rounds ? value.cast(own.dtype()) : value;
-  std::copy_n(kept.data(), kept.bytes(), own.data());
-  touch({std::string(state)}, {});
+  return rounds ? value.cast(own.dtype()) : value;
+}
+
+// Takes all memory that it needs before it changes anything.
+void StateStore::set(std::span<const NewValue> values) {
+  std::vector<Tensor> kept;
+  std::set<std::string> changed;
+  for (const NewValue& each : values) {
+    kept.push_back(in_kept_format(each.state, each.value));
+    changed.insert(each.state);
+  }
+  for (std::size_t i = 0; i < kept.size(); ++i)
+    std::copy_n(kept[i].data(), kept[i].bytes(), at(values[i].state).data());
+  touch(changed, {});
 }
 
 void StateStore::touch(const std::set<std::string>& changed, const std::set<std::string>& kept) {

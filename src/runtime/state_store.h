@@ -29,6 +29,11 @@ class StateStore {
     bool pinned = false;  // the format may not change: a training goes by it
   };
 
+  struct NewValue {
+    std::string state;
+    Tensor value;
+  };
+
   // Adds the graph's states that are missing; derived ones are stale until refreshed. Throws
   // UsageError if one exists with another type or role, OutOfMemoryError before any is made.
   void add(const Graph& graph, std::uint64_t seed);
@@ -61,6 +66,8 @@ class StateStore {
   // Copies a tensor of the same type, or of the declared one, which is rounded to nearest; derived
   // states are computed again before use.
   void set(std::string_view name, const Tensor& value);
+  // The same for several: all of them, or, where it throws, none.
+  void set(std::span<const NewValue> values);
   const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
 
   // What kernels of a plan pack, by the name of the packing, as it was refreshed last.
@@ -81,6 +88,7 @@ class StateStore {
   // Returns whether the format changed.
   bool convert(const std::string& name, Entry& entry, DType format);
   void drop_derived_from(const std::string& name);
+  Tensor in_kept_format(std::string_view name, const Tensor& value) const;
   struct Derivation {
     std::vector<std::string> sources;
     std::function<void(std::span<const Tensor> sources, Tensor& value)> make;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "narrowgauge/random_batch.h"
 
+#include "base/floating_environment.h"
 #include "base/random.h"
 #include "narrowgauge/error.h"
 
@@ -9,6 +10,7 @@ namespace narrowgauge {
 std::vector<Tensor> random_batch(const Graph& graph, std::int64_t batch,
                                  const std::map<std::string, WholeNumbers>& ranges,
                                  std::uint64_t seed) {
+  const FloatingEnvironment environment(Subnormals::keep);
   std::vector<Tensor> tensors;
   for (const Value value : graph.inputs()) {
     const TensorType& type = graph.type(value);

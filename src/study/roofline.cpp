@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "api/kernel_cache.h"
+#include "base/unloading.h"
 #include "compile/compile.h"
 #include "precision/apply.h"
 #include "study/most_fused.h"
@@ -31,7 +32,7 @@ struct OpKind {
 // Kinds in the order of the table; the first that fits counts. Ops that fit none are elementwise,
 // which are most.
 const std::vector<OpKind>& op_kinds() {
-  static const std::vector<OpKind> all{
+  static const auto& all = immortal<std::vector<OpKind>>(std::vector<OpKind>{
       {"convolution", {"Conv"}},
       {"its data gradient", {"ConvDataGradient"}},
       {"its weight gradient", {"ConvWeightGradient"}},
@@ -54,7 +55,7 @@ const std::vector<OpKind>& op_kinds() {
       {"layout",
        {"Relayout", "ReshapeTo", "Reshape", "Flatten", "Transpose", "Cast", "Identity", "Concat",
         "ConcatGradient", "Split", "Slice", "SliceGradient", "Pad", "PadGradient", "Expand",
-        "ExpandTo"}}};
+        "ExpandTo"}}});
   return all;
 }
 

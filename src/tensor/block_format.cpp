@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/floating_environment.h"
 #include "base/indexed_vector.h"
 #include "base/parallel.h"
 #include "tensor/small_floats.h"
@@ -322,6 +323,7 @@ void dequantize(const BlockFormat& format, const ConstBlockStorage& from, BlockR
 }
 
 BlockTensor quantize(const BlockFormat& format, const Tensor& values) {
+  const FloatingEnvironment environment(Subnormals::keep);
   check(format);
   const BlockRows rows = rows_of(format, values.dims());
   Dims scale_dims = values.dims();
@@ -334,6 +336,7 @@ BlockTensor quantize(const BlockFormat& format, const Tensor& values) {
 }
 
 Tensor dequantize(const BlockTensor& tensor) {
+  const FloatingEnvironment environment(Subnormals::keep);
   const Dims& dims = tensor.elements.dims();
   const BlockRows rows = rows_of(tensor.format, dims);
   Dims scale_dims = dims;

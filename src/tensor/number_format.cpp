@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/floating_environment.h"
 #include "base/indexed_vector.h"
 #include "base/parallel.h"
 #include "tensor/format.h"
@@ -218,6 +219,7 @@ bool is_f32(double value) { return double{static_cast<float>(value)} == value; }
 }  // namespace
 
 FateCounts count_fates(const NumberFormat& format, const Tensor& values, double scale) {
+  const FloatingEnvironment environment(Subnormals::keep);
   IndexedVector<std::int64_t, FateCounts> parts(pieces_of(values));
   const bool quick = format.is_float() && format.has_sign && format.exponent_bits <= 8;
   const auto quick_fate = quick ? std::optional<QuickFate>(format) : std::nullopt;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "narrowgauge/tensor.h"
 
+#include <immintrin.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/floating_environment.h"
 #include "base/memory.h"
 #include "tensor/values.h"
 
@@ -65,6 +67,25 @@ struct Holder {
   void operator()(std::byte*) const {}
 };
 
+// As FloatingEnvironment, for single elements: next to nothing where the caller's is the usual one,
+// whose flags are then raised as by any cast.
+class ElementEnvironment {
+ public:
+  ElementEnvironment() : callers_(_mm_getcsr()), changes_((callers_ & ~flags) != usual) {
+    if (changes_) _mm_setcsr(usual);
+  }
+  ~ElementEnvironment() {
+    if (changes_) _mm_setcsr(callers_);
+  }
+  ElementEnvironment(const ElementEnvironment&) = delete;
+  ElementEnvironment& operator=(const ElementEnvironment&) = delete;
+
+ private:
+  static constexpr unsigned flags = 0x3f, usual = 0x1f80;  // of MXCSR
+  unsigned callers_;
+  bool changes_;
+};
+
 void check_dims(const Dims& dims) {
   for (const std::int64_t dim : dims)
     require(dim >= 0, "tensor: expected dimensions that are not negative, got ", dims);
@@ -80,7 +101,14 @@ Tensor::Tensor(DType dtype, Dims dims) : dtype_(dtype), dims_(std::move(dims)) {
 
 Tensor Tensor::over(std::shared_ptr<std::byte[]> memory, DType dtype, Dims dims) {
   check_dims(dims);
-  NG_INVARIANT(reinterpret_cast<std::uintptr_t>(memory.get()) % alignment == 0);
+  require(memory || element_count(dims) == 0, "tensor: expected memory for ", dtype, dims,
+          ", got null");
+  const auto element = static_cast<std::uintptr_t>(bytes_for(1, dtype));
+  if (reinterpret_cast<std::uintptr_t>(memory.get()) % element != 0) {
+    Tensor copy(dtype, std::move(dims));
+    std::copy_n(memory.get(), copy.bytes(), copy.data());
+    return copy;
+  }
   Tensor tensor;
   tensor.dtype_ = dtype;
   tensor.dims_ = std::move(dims);
@@ -92,6 +120,7 @@ Tensor Tensor::over(std::shared_ptr<std::byte[]> memory, DType dtype, Dims dims)
 bool Tensor::owns_memory() const { return std::get_deleter<Holder>(data_) == nullptr; }
 
 Tensor Tensor::full(DType dtype, Dims dims, double value) {
+  const FloatingEnvironment environment(Subnormals::keep);
   Tensor result(dtype, std::move(dims));
   if (dtype == DType::f32 && value == 0 && !std::signbit(value)) return result;  // it is that
   for (std::int64_t i = 0, count = result.size(); i < count; ++i)
@@ -121,11 +150,13 @@ void Tensor::check(std::int64_t index) const {
 
 double Tensor::at(std::int64_t index) const {
   check(index);
+  const ElementEnvironment environment;
   return load_element(dtype_, data(), index);
 }
 
 void Tensor::set(std::int64_t index, double value) {
   check(index);
+  const ElementEnvironment environment;
   store_element(dtype_, data(), index, value);
 }
 
@@ -136,6 +167,7 @@ Tensor Tensor::clone() const {
 }
 
 Tensor Tensor::cast(DType dtype) const {
+  const FloatingEnvironment environment(Subnormals::keep);
   Tensor result(dtype, dims());
   convert_elements(dtype_, data(), dtype, result.data(), size());
   return result;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/floating_environment.h"
 #include "narrowgauge/matrix_unit_formats.h"
 
 namespace narrowgauge::sim {
@@ -132,6 +133,7 @@ void add_operand_rounding(const UnitModel& unit, const Contraction& contraction,
 }  // namespace
 
 ErrorBound error_bound(const UnitModel& unit, const Contraction& contraction) {
+  const FloatingEnvironment environment(Subnormals::keep);
   ErrorBound bound;
   if (contraction.depth > 0) switch (unit.summation) {
       case Summation::truncated:

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/floating_environment.h"
 #include "narrowgauge/error_bound.h"
 #include "narrowgauge/matrix_unit_formats.h"
 
@@ -320,6 +321,7 @@ Walked walk(const UnitModel& unit, const Products& products, double depth) {
 }  // namespace
 
 ExpectedError expected_error(const UnitModel& unit, std::int64_t depth, RandomOperands operands) {
+  const FloatingEnvironment environment(Subnormals::keep);
   const bool plain = unit.operand < UnitFormat::s8 && block_size(unit.operand) == 0 &&
                      unit.result != UnitFormat::f64;
   if (depth <= 0 || !plain) return {};

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/floating_environment.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/matrix_unit_arithmetic.h"
 #include "narrowgauge/simulate.h"
@@ -145,6 +146,7 @@ bool can_be_probed(const UnitModel& model) {
 }
 
 ProbeResult probe(const UnitModel& model) {
+  const FloatingEnvironment environment(Subnormals::keep);
   require(can_be_probed(model), "probe: ", name(model.unit), ' ', name(model.operand), " -> ",
           name(model.result), " is not a plain floating-point format");
   const Probe numbers(model);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/floating_environment.h"
 #include "tensor/values.h"
 #include "units/block_operand.h"
 #include "units/product.h"
@@ -176,6 +177,7 @@ UnitFormat own_format(DType dtype) {
 
 RoundedOperand round_operand(const Tensor& operand, UnitFormat format, Tf32Rounding tf32,
                              bool by_columns) {
+  const FloatingEnvironment environment(Subnormals::keep);
   require(is_floating(operand.dtype()) || is_integer(operand.dtype()) ||
               operand.dtype() == DType::boolean,
           "matrix product: ", operand.dtype(), " is not a number format of operands");
@@ -205,6 +207,7 @@ Dims product_dims(const Dims& a, const Dims& b) {
 }
 
 Tensor simulate_product(const UnitModel& unit, const Tensor& a, const Tensor& b, const Tensor* c) {
+  const FloatingEnvironment environment(Subnormals::keep);
   const ProductShape shape = shape_of(a.dims(), b.dims());
   const UnitOperands operands(unit, a, b);
   Tensor result(element_dtype(unit.result), product_dims(a.dims(), b.dims()));

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <span>
 
+#include "base/floating_environment.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/simulate.h"
 #include "tensor/values.h"
@@ -92,6 +93,7 @@ class Gatherer {
 }  // namespace
 
 ExactProduct exact_product(const Tensor& a, const Tensor& b, const Tensor* c) {
+  const FloatingEnvironment environment(Subnormals::keep);
   const Dims dims = product_dims(a.dims(), b.dims());
   require(!c || c->dims() == dims, "matrix product: expected c of ", dims, ", got ",
           c ? c->dims() : Dims());
@@ -118,6 +120,7 @@ ExactProduct exact_product(const Tensor& a, const Tensor& b, const Tensor* c) {
 }
 
 Tensor round_exact(const ExactProduct& exact, DType dtype, const Dims& dims) {
+  const FloatingEnvironment environment(Subnormals::keep);
   Tensor result(dtype, dims);
   for (std::size_t i = 0; i < exact.high.size(); ++i) {
     const bool wide = dtype == DType::f64;
@@ -128,6 +131,7 @@ Tensor round_exact(const ExactProduct& exact, DType dtype, const Dims& dims) {
 }
 
 UlpStatistics ulp_against(const Tensor& result, const ExactProduct& exact) {
+  const FloatingEnvironment environment(Subnormals::keep);
   const Tensor truth = round_exact(exact, result.dtype(), result.dims());
   Gatherer gatherer;
   for (std::int64_t i = 0; i < result.size(); ++i) {
@@ -141,6 +145,7 @@ UlpStatistics ulp_against(const Tensor& result, const ExactProduct& exact) {
 }
 
 UlpStatistics ulp_between(const Tensor& result, const Tensor& other) {
+  const FloatingEnvironment environment(Subnormals::keep);
   // Differences count in ulp of the narrower format.
   const bool narrow = bits(result.dtype()) < bits(other.dtype());
   const DType dtype = narrow ? result.dtype() : other.dtype();

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <vector>
@@ -93,10 +95,37 @@ TEST(tensor, lies_over_memory_of_others) {
   EXPECT_TRUE(keeper.owns_memory());
   two.set(1, 1);
   EXPECT_EQ(owner->at(7), 0x3f);
-  EXPECT_THROW(Tensor::over({owner, owner->data() + 4}, DType::f32, {1}), InternalError);
   EXPECT_THROW(Tensor::over(memory, DType::f32, {-1}), UsageError);
   two = Tensor();
   EXPECT_EQ(owner.use_count(), 2);
+}
+
+TEST(tensor, lies_over_memory_of_any_alignment) {
+  const auto owner = std::make_shared<std::array<std::byte, 128>>();
+  for (std::size_t place = 0; place < 64; ++place) {
+    const std::shared_ptr<std::byte[]> memory(owner, owner->data() + place);
+    const float numbers[]{1.5F, -2};
+    std::memcpy(memory.get(), numbers, sizeof numbers);
+    Tensor tensor = Tensor::over(memory, DType::f32, {2});
+    EXPECT_EQ(tensor.values<float>()[1], -2) << place;
+    EXPECT_EQ(tensor.at(0), 1.5) << place;
+    const bool in_place = reinterpret_cast<std::uintptr_t>(memory.get()) % sizeof(float) == 0;
+    EXPECT_EQ(tensor.owns_memory(), !in_place) << place;
+    tensor.set(0, 7);
+    std::memcpy(memory.get(), numbers, sizeof numbers);
+    EXPECT_EQ(tensor.at(0), in_place ? 1.5 : 7) << place;
+    EXPECT_FALSE(Tensor::over(memory, DType::u8, {3}).owns_memory()) << place;
+  }
+}
+
+TEST(tensor, lies_over_no_memory_without_elements_alone) {
+  EXPECT_EQ(Tensor::over(nullptr, DType::f32, {0, 3}).size(), 0);
+  try {
+    Tensor::over(nullptr, DType::f32, {2, 3});
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(), "tensor: expected memory for f32[2,3], got null");
+  }
 }
 
 TEST(tensor, casts_to_nearest_even) {

@@ -180,7 +180,7 @@ NG_COMMAND(bench, 60) {
                 {"--precision,-p", "P,...",
                  "of ieee, f32, dfp16, bf16, f16, auto (ieee,f32,bf16,f16; with --inference "
                  "ieee,f32,bf16)"},
-                flags->precisions, bench_precisions);
+                flags->precisions, {bench_precisions.begin(), bench_precisions.end()});
   add_list(app, {"--batch,-b", "N", "samples in a step (32); with --inference several (1,32)"},
            flags->batches);
   add_whole(app, {"--iterations", "N", "timed one by one (10; of --inference 7, 0.3 s each)"},

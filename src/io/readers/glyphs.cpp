@@ -5,8 +5,10 @@
 #include <cmath>
 #include <vector>
 
+#include "base/floating_environment.h"
 #include "base/parallel.h"
 #include "base/random.h"
+#include "base/unloading.h"
 #include "io/readers/reader.h"
 
 namespace narrowgauge {
@@ -217,7 +219,7 @@ DataSet draw_set(std::string_view part, std::uint64_t seed, std::int64_t count) 
 }  // namespace
 
 void draw_glyph(std::uint64_t key, std::int64_t index, std::span<std::uint8_t> pixels) {
-  static const std::vector<Strokes> templates = make_templates();
+  static const auto& templates = immortal<std::vector<Strokes>>(make_templates());
   NG_INVARIANT(pixels.size() == std::size_t{glyph_size} * glyph_size);
   Dice dice(key, index);
   const float background = dice.uniform(0.0f, 0.15f);
@@ -230,6 +232,7 @@ void draw_glyph(std::uint64_t key, std::int64_t index, std::span<std::uint8_t> p
 }
 
 DataSplit draw_glyphs(std::uint64_t seed, std::int64_t train_count, std::int64_t test_count) {
+  const FloatingEnvironment environment(Subnormals::keep);
   return {draw_set("train", seed, train_count), draw_set("test", seed, test_count)};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/floating_environment.h"
 #include "base/printable.h"
 #include "io/readers/picture_files.h"
 #include "io/readers/reader.h"
@@ -126,6 +127,7 @@ ImageFolder unlabelled(const std::string& folder, const FolderParts& parts, doub
 }  // namespace
 
 ImageFolder read_image_folder(const std::string& folder, const DataOptions& options) {
+  const FloatingEnvironment environment(Subnormals::keep);
   check_test_share(options.test_share, "data");
   std::error_code ignored;
   require<DataError>(fs::is_directory(folder, ignored), folder, ": there is no such folder");

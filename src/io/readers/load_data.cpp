@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <filesystem>
 
+#include "base/floating_environment.h"
 #include "base/nearest.h"
 #include "io/input_file.h"
 #include "io/readers/reader.h"
@@ -55,6 +56,7 @@ std::vector<std::string> data_names() {
 }
 
 Data open_data(const std::string& name_or_path, const DataOptions& options) {
+  const FloatingEnvironment environment(Subnormals::keep);
   check_test_share(options.test_share, "data");
   const DataPlace place = look_at(name_or_path);
   for (const DataReader* reader : readers())

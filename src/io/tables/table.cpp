@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <numbers>
 
+#include "base/floating_environment.h"
 #include "base/memory.h"
 #include "io/readers/labels.h"
 #include "io/readers/test_share.h"
@@ -280,6 +281,7 @@ DataSplit read_folder(const std::string& folder, const TableOptions& options) {
 }  // namespace
 
 DataSplit read_table(const std::string& path, const TableOptions& options) {
+  const FloatingEnvironment environment(Subnormals::keep);
   check_test_share(options.test_share, "table");
   return fs::is_directory(path) ? read_folder(path, options) : read_file(path, options);
 }
@@ -287,6 +289,7 @@ DataSplit read_table(const std::string& path, const TableOptions& options) {
 void check_table(const std::string& schema) { parse_schema(schema); }
 
 DataSet read_rows(const std::string& path, const std::string& text) {
+  const FloatingEnvironment environment(Subnormals::keep);
   const TableSchema schema = parse_schema(text);
   const std::int64_t count = count_rows(path, schema);
   require_room(path, schema, count);

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "base/unloading.h"
 #include "base/utf8.h"
 
 namespace narrowgauge {
@@ -32,12 +33,13 @@ std::string letter_of(unsigned char byte) {
 }
 
 std::string bytes_of_letters(std::string_view text) {
-  static const std::map<std::uint32_t, char> bytes = [] {
-    std::map<std::uint32_t, char> all;
+  using Bytes = std::map<std::uint32_t, char>;
+  static const auto& bytes = immortal<Bytes>([] {
+    Bytes all;
     for (std::size_t byte = 0; byte < letters.size(); ++byte)
       all[letters[byte]] = static_cast<char>(byte);
     return all;
-  }();
+  }());
   std::string result;
   while (!text.empty()) {
     const Character next = first_or_replacement(text);

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 
+#include "base/unloading.h"
+
 namespace narrowgauge {
 
 bool lies_batch_inner(const Operand& operand) {
-  static const Storage batch_inner = Storage::batch_inner();
+  static const auto& batch_inner = immortal<Storage>(Storage::batch_inner());
   const Dims& dims = operand.dims;
   return dims.size() == 4 && dims[0] > 0 && dims[0] % 32 == 0 && dims[1] > 0 && dims[1] % 32 == 0 &&
          operand.storage == batch_inner;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/unloading.h"
 #include "kernels/cpu/bytes/quantized_tiles.h"
 #include "kernels/cpu/onednn/quantized.h"
 #include "ops/no_gradient.h"
@@ -67,7 +68,8 @@ QuantizedViews quantized_matmul_views(const Request& request) {
   return views;
 }
 
-const ConvolutionWindow one_pixel{{1}, {1}, {0}, {0}, 1};
+const ConvolutionWindow& one_pixel =
+    immortal<ConvolutionWindow>(ConvolutionWindow{{1}, {1}, {0}, {0}, 1});
 
 Offer offer_quantized_matmul_onednn(const Request& request) {
   const auto& op = request.as<QuantizedMatMul>();

@@ -3,6 +3,7 @@
 // side in the last axis (Vaswani et al. 2017).
 #include "ops/nn/attention.h"
 
+#include "base/unloading.h"
 #include "ops/math/arithmetic.h"
 #include "ops/math/comparison.h"
 #include "ops/math/matmul.h"
@@ -17,7 +18,8 @@ namespace narrowgauge {
 
 namespace {
 
-const Dims heads_beside_rows{0, 2, 1, 3}, last_axes_exchanged{0, 1, 3, 2};
+const Dims& heads_beside_rows = immortal<Dims>(Dims{0, 2, 1, 3});
+const Dims& last_axes_exchanged = immortal<Dims>(Dims{0, 1, 3, 2});
 
 bool is_transposed(const Forms& forms, Value value, const Dims& perm) {
   const Node* const node = forms.made_by<Transpose>(value);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/floats/float_product.h"
 
+#include "base/unloading.h"
 #include "kernels/cpu/contraction/matmul_operands.h"
 #include "kernels/cpu/floats/float_convolution.h"
 
@@ -17,7 +18,8 @@ ConvolutionViews convolution_of(const MatMulOperands& product, const std::option
           bias};
 }
 
-const ConvolutionWindow single_pixels{{1}, {1}, {0}, {0}};
+const ConvolutionWindow& single_pixels =
+    immortal<ConvolutionWindow>(ConvolutionWindow{{1}, {1}, {0}, {0}});
 
 }  // namespace
 

@@ -10,6 +10,8 @@
 
 #include "base/cpu.h"
 #include "base/openmp.h"
+#include "base/unloading.h"
+#include "kernels/cpu/onednn/keep_statics.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cpu::onednn {
@@ -69,19 +71,6 @@ void cap_isa() {
   require<DeviceError>((effective & ~wanted) == 0 || isa() == detected_isa(),
                        "dnnl_set_max_cpu_isa: oneDNN is in use without the cap ", name(isa()),
                        "; set ONEDNN_MAX_CPU_ISA too");
-}
-
-// Calls only name the stream they run in, so one for each thread is enough.
-dnnl_stream_t thread_stream() {
-  struct Destroy {
-    void operator()(dnnl_stream_t stream) const { dnnl_stream_destroy(stream); }
-  };
-  thread_local const std::unique_ptr<dnnl_stream, Destroy> stream = [] {
-    dnnl_stream_t created = nullptr;
-    check(dnnl_stream_create(&created, engine(), dnnl_stream_default_flags), "dnnl_stream_create");
-    return std::unique_ptr<dnnl_stream, Destroy>(created);
-  }();
-  return stream.get();
 }
 
 }  // namespace
@@ -144,24 +133,34 @@ std::string format_text(const Format& format) {
 }
 
 dnnl_engine* engine() {
-  static const dnnl_engine_t created = [] {
+  struct Destroy {
+    void operator()(dnnl_engine_t engine) const { dnnl_engine_destroy(engine); }
+  };
+  using Owner = std::unique_ptr<dnnl_engine, Destroy>;
+  static const auto& created = immortal<Owner>([] {
+    keep_statics();
     cap_isa();
     dnnl_engine_t engine = nullptr;
     check(dnnl_engine_create(&engine, dnnl_cpu, 0), "dnnl_engine_create");
-    return engine;
-  }();
-  return created;
+    return Owner(engine);
+  }());
+  return created.get();
 }
 
 const dnnl_primitive_attr* user_scratchpad() {
-  static const dnnl_primitive_attr_t created = [] {
+  struct Destroy {
+    void operator()(dnnl_primitive_attr_t held) const { dnnl_primitive_attr_destroy(held); }
+  };
+  using Owner = std::unique_ptr<dnnl_primitive_attr, Destroy>;
+  static const auto& created = immortal<Owner>([] {
     dnnl_primitive_attr_t attributes = nullptr;
     check(dnnl_primitive_attr_create(&attributes), "dnnl_primitive_attr_create");
+    Owner owner(attributes);
     check(dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user),
           "dnnl_primitive_attr_set_scratchpad_mode");
-    return attributes;
-  }();
-  return created;
+    return owner;
+  }());
+  return created.get();
 }
 
 std::string implementation_of(const PrimitiveDescription& description) {
@@ -183,22 +182,27 @@ std::optional<Isa> isa_named_in(std::string_view implementation) {
   return std::nullopt;
 }
 
-// One memory object for each port and the scratchpad: they take longer to make than a small
-// primitive to run, so that those of an earlier execution are used again.
+// One memory object for each port and the scratchpad, and the stream that an execution names: they
+// take longer to make than a small primitive to run, so that those of an earlier execution are used
+// again.
 class Primitive::Memories {
  public:
-  Memories() = default;
+  Memories() {
+    check(dnnl_stream_create(&stream_, engine(), dnnl_stream_default_flags), "dnnl_stream_create");
+  }
   Memories(const Memories&) = delete;
   Memories& operator=(const Memories&) = delete;
   ~Memories() {
     for (const dnnl_exec_arg_t& argument : arguments_) dnnl_memory_destroy(argument.memory);
+    dnnl_stream_destroy(stream_);
   }
 
   void add(int number, const Format& format) {
     dnnl_memory_t memory = nullptr;
+    arguments_.push_back({number, nullptr});  // first, so that nothing is lost where it fails
     check(dnnl_memory_create(&memory, format.get(), engine(), DNNL_MEMORY_NONE),
           "dnnl_memory_create");
-    arguments_.push_back({number, memory});
+    arguments_.back() = {number, memory};
   }
   void set(int number, void* data) {
     const auto at = std::ranges::find(arguments_, number, &dnnl_exec_arg_t::arg);
@@ -206,9 +210,11 @@ class Primitive::Memories {
     check(dnnl_memory_set_data_handle(at->memory, data), "dnnl_memory_set_data_handle");
   }
   std::span<const dnnl_exec_arg_t> arguments() const { return arguments_; }
+  dnnl_stream_t stream() const { return stream_; }
 
  private:
   std::vector<dnnl_exec_arg_t> arguments_;
+  dnnl_stream_t stream_ = nullptr;
 };
 
 // Those that no execution uses now.
@@ -260,7 +266,7 @@ void Primitive::execute(std::span<const Argument> arguments, void* scratchpad) c
   for (const Argument& argument : arguments) memories->set(argument.number, argument.data);
   if (scratchpad_) memories->set(DNNL_ARG_SCRATCHPAD, scratchpad);
   const OneOpenMpThread one_thread;
-  const dnnl_stream_t stream = thread_stream();
+  const dnnl_stream_t stream = memories->stream();
   check(dnnl_primitive_execute(primitive_.get(), stream,
                                static_cast<int>(memories->arguments().size()),
                                memories->arguments().data()),
