@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/atomic_file.h"
+#include "base/descriptor.h"
 #include "base/open_file.h"
 #include "base/xxh64.h"
 #include "narrowgauge/error.h"
@@ -74,10 +75,9 @@ std::string reason_text() { return std::generic_category().message(errno); }
 
 class LogFile {
  public:
-  LogFile(const std::string& path, int file) : path_(path), file_(file) { check(file_ >= 0); }
-  ~LogFile() { close(file_); }
-  LogFile(const LogFile&) = delete;
-  LogFile& operator=(const LogFile&) = delete;
+  LogFile(const std::string& path, Descriptor file) : path_(path), file_(std::move(file)) {
+    check(file_.get() >= 0);
+  }
 
   void check(bool condition) const {
     require<DataError>(condition, path_, ": cannot be used (", reason_text(), ")");
@@ -85,7 +85,7 @@ class LogFile {
 
   struct stat status() const {
     struct stat found {};
-    check(fstat(file_, &found) == 0);
+    check(fstat(file_.get(), &found) == 0);
     return found;
   }
 
@@ -93,7 +93,7 @@ class LogFile {
     std::string text(static_cast<std::size_t>(end - begin), '\0');
     std::size_t done = 0;
     while (done < text.size()) {
-      const ssize_t got = pread(file_, text.data() + done, text.size() - done,
+      const ssize_t got = pread(file_.get(), text.data() + done, text.size() - done,
                                 static_cast<off_t>(begin) + static_cast<off_t>(done));
       if (got < 0 && errno == EINTR) continue;
       check(got >= 0);
@@ -107,7 +107,7 @@ class LogFile {
   // All at once, so that what others append at the same time stands before or behind it.
   void write(std::string_view text) const {
     ssize_t done = 0;
-    do done = ::write(file_, text.data(), text.size());
+    do done = ::write(file_.get(), text.data(), text.size());
     while (done < 0 && errno == EINTR);
     check(done >= 0);
     require<DataError>(done == std::ssize(text), path_, ": only a part could be written");
@@ -115,7 +115,7 @@ class LogFile {
 
  private:
   const std::string& path_;
-  int file_;
+  Descriptor file_;
 };
 
 }  // namespace
@@ -189,7 +189,7 @@ void KernelLog::append(std::string_view lines) {
   std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
   // Opening a pipe without O_NONBLOCK waits for somebody to read.
   const int flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-  const LogFile file(path_, open(path_.c_str(), flags, 0666));
+  const LogFile file(path_, Descriptor(open(path_.c_str(), flags, 0666)));
   const struct stat found = file.status();
   const bool cut = S_ISREG(found.st_mode) && found.st_size > 0 &&
                    file.read(found.st_size - 1, found.st_size) != "\n";

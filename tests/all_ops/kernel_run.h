@@ -14,8 +14,8 @@
 namespace narrowgauge::testing_support {
 
 // slice: axis 1 is a part of a wider axis, as when a concatenation is written in place.
-enum class Layout { plain, channels_last, slice, channels_last_slice };
-inline const char* name(Layout layout) {
+enum class MemoryLayout { plain, channels_last, slice, channels_last_slice };
+inline const char* name(MemoryLayout layout) {
   constexpr const char* names[] = {"plain", "channels_last", "slice", "channels_last slice"};
   return names[static_cast<int>(layout)];
 }
@@ -23,14 +23,17 @@ inline const char* name(Layout layout) {
 // A tensor in memory: strided, guarded, aligned.
 class Memory {
  public:
-  Memory(const TensorType& type, const Port& port, Layout layout) : dims_(known_dims(type.shape)) {
+  Memory(const TensorType& type, const Port& port, MemoryLayout layout)
+      : dims_(known_dims(type.shape)) {
     operand_.dtype = type.dtype;
     operand_.dims = dims_;
     const bool fixed = port.plain || bits(type.dtype) < 8;
-    const bool last = layout == Layout::channels_last || layout == Layout::channels_last_slice;
+    const bool last =
+        layout == MemoryLayout::channels_last || layout == MemoryLayout::channels_last_slice;
     if (last && dims_.size() == 4 && !fixed) operand_.storage = Storage::channels_last(4);
     Dims wider = dims_;
-    const bool sliced = layout == Layout::slice || layout == Layout::channels_last_slice;
+    const bool sliced =
+        layout == MemoryLayout::slice || layout == MemoryLayout::channels_last_slice;
     if (sliced && dims_.size() >= 2 && !fixed) wider[1] += 3;
     operand_.strides = strides_of(wider, operand_.storage);
     bytes_ = static_cast<std::size_t>(bytes_for(element_count(wider), type.dtype));
@@ -103,7 +106,7 @@ struct KernelRun {
 };
 
 struct RunSettings {
-  Layout layout = Layout::plain;
+  MemoryLayout layout = MemoryLayout::plain;
   bool deterministic = true;
   int absent_output = -1;             // this one is not read by anybody
   std::optional<InPlace> in_place{};  // this output lies on this input

@@ -14,8 +14,8 @@ namespace {
 using namespace testing_support;
 
 constexpr DType tested_dtypes[] = {DType::f64, DType::f32, DType::f16, DType::bf16};
-constexpr Layout layouts[] = {Layout::plain, Layout::channels_last, Layout::slice,
-                              Layout::channels_last_slice};
+constexpr MemoryLayout layouts[] = {MemoryLayout::plain, MemoryLayout::channels_last,
+                                    MemoryLayout::slice, MemoryLayout::channels_last_slice};
 
 // Rounded once from values that agree to f32's accuracy, narrow results differ by one unit in the
 // last place at most. In f32, sums may be made in another order.
@@ -63,7 +63,7 @@ class Kernels : public OpTest {
   void for_each_run(const std::function<void(const SampleCase&, const RunSettings&)>& use) const {
     for (const DType dtype : tested_dtypes)
       for_each_case(op(), dtype, [&](const SampleCase& sample) {
-        for (const Layout layout : layouts) {
+        for (const MemoryLayout layout : layouts) {
           SCOPED_TRACE(name(layout));
           use(sample, {.layout = layout});
         }
@@ -87,7 +87,8 @@ TEST_P(Kernels, reference_takes_every_dtype_and_stride) {
     EXPECT_EQ(run.reason, "");
     expect_sound(run);
     const KernelRun plain = run_kernel(sample, reference());
-    if (settings.layout != Layout::plain) expect_same_bits(plain, run, "layout changes values");
+    if (settings.layout != MemoryLayout::plain)
+      expect_same_bits(plain, run, "layout changes values");
   });
 }
 
