@@ -120,6 +120,8 @@ TEST_P(OnnxExport, computes_the_same_when_read_again) {
 }
 
 TEST_P(OnnxExport, computes_the_same_where_an_output_alone_is_read_or_left_out) {
+  const OpInfo& info = GetParam()->info;
+  if (info.domain == "ai.onnx.ml" || info.stage != Stage::built) GTEST_SKIP() << "not written";
   for_each_case(*GetParam(), DType::f32, [&](const SampleCase& sample) {
     if (outputs_of(sample) < 2 || trains(sample)) return;
     for (int chosen = 0; chosen < outputs_of(sample); ++chosen) {
