@@ -50,10 +50,10 @@ Step::Step(Model& model, Objective objective, Optimizer optimizer, StepOptions o
   settle_loss_scale(self.optimizer, self.network);
   self.network = self.widened(std::move(self.network));
   const std::lock_guard alone(self.model->in_use);
+  self.require_own_name();
   if (self.is_in_f64() && !self.model->is_in_f64())
     self.model->set_precision(self.optimizer.precision);
   self.require_format();
-  self.require_own_name();
   self.compile();
   self.model->steps[self.options.name] = implementation_.pointer();
   if (self.model->run_of_steps.empty()) self.model->run_of_steps = random_digits();

@@ -123,6 +123,10 @@ std::vector<ValueInfo> infer_outputs(const Graph& graph, const OpRecord& op,
   std::vector<ValueInfo> outputs;
   for (TensorType& type : op.infer(attributes.get(), inference))
     outputs.push_back({std::move(type)});
+  for (const ValueInfo& output : outputs)
+    for (const Dim& dim : output.type.shape)
+      require(!dim.is_known() || dim.value() >= 0, op.info.name, ": ", output.type,
+              " has a size that is negative");
   if (op.numbers && !outputs.empty()) outputs[0].numbers = op.numbers(attributes.get(), inference);
   return outputs;
 }

@@ -132,42 +132,41 @@ Value Network::statistic(const std::string& name, Dims dims, double initial) {
 
 namespace {
 
-Initial uniform_of_fan(std::int64_t fan) {
-  const double bound = 1 / std::sqrt(static_cast<double>(fan));
+// Fans are products of whole numbers that may be too large for one.
+Initial uniform_of_fan(double fan) {
+  const double bound = 1 / std::sqrt(fan);
   return Initial::uniform(-bound, bound);
 }
 
-Initial he_normal(std::int64_t fan) {
-  return Initial::normal(0, std::sqrt(2.0 / static_cast<double>(fan)));
+Initial he_normal(double fan) { return Initial::normal(0, std::sqrt(2.0 / fan)); }
+
+double fan_of(std::int64_t channels, std::int64_t kernel) {
+  return static_cast<double>(channels) * static_cast<double>(kernel) * static_cast<double>(kernel);
 }
 
-}  // namespace
-
-namespace {
-
-void check_conv(const ConvOptions& options) {
-  const auto [kernel, stride, dilation, groups, padding, bias] = options;
-  require(kernel >= 1 && stride >= 1 && dilation >= 1,
-          "conv: expected kernel, stride and dilation of 1 or more, got ", kernel, ", ", stride,
-          " and ", dilation);
-  require(padding >= -1, "conv: expected padding of -1 (as suits the kernel) or more, got ",
-          padding);
+void check_conv(std::int64_t channels, const ConvOptions& options) {
+  require_count("conv", "channels", channels);
+  require_count("conv", "kernel", options.kernel);
+  require_count("conv", "stride", options.stride);
+  require_count("conv", "dilation", options.dilation);
+  require_count("conv", "padding, or -1 as suits the kernel,", options.padding, -1);
 }
 
 }  // namespace
 
 Value Network::conv(Value x, std::int64_t channels, ConvOptions options, std::string given) {
   require_input(*this, x, "conv", given);
-  require(shape(x).size() == 4, "conv: expected images [N,C,H,W], got ", graph_.type(x));
+  require(shape(x).size() == 4 && shape(x)[1].is_known(),
+          "conv: expected images [N,C,H,W] of known channels, got ", graph_.type(x));
   require(options.groups >= 1 && shape(x)[1].value() >= options.groups, "conv: expected from 1 to ",
           shape(x)[1], " groups for ", graph_.type(x), ", got ", options.groups);
-  check_conv(options);
+  check_conv(channels, options);
   const std::string name = layer_name(given, "conv");
   const std::int64_t inputs = shape(x)[1].value() / options.groups;
   const std::int64_t k = options.kernel;
   const std::int64_t pad = options.padding >= 0 ? options.padding : options.dilation * (k - 1) / 2;
   const bool uniform = initials_.conv == ConvInitial::uniform;
-  const std::int64_t fan = (initials_.conv == ConvInitial::he_fan_out ? channels : inputs) * k * k;
+  const double fan = fan_of(initials_.conv == ConvInitial::he_fan_out ? channels : inputs, k);
   const Initial begin = uniform ? uniform_of_fan(fan) : he_normal(fan);
   Values operands{x, parameter(name + ".weight", {channels, inputs, k, k}, begin)};
   if (options.bias)
@@ -185,17 +184,21 @@ Value Network::conv(Value x, std::int64_t channels, ConvOptions options, std::st
 Value Network::conv_transpose(Value x, std::int64_t channels, ConvTransposeOptions options,
                               std::string given) {
   require_input(*this, x, "conv_transpose", given);
-  require(shape(x).size() == 4, "conv_transpose: expected images [N,C,H,W], got ", graph_.type(x));
+  constexpr std::string_view layer = "conv_transpose";
+  require(shape(x).size() == 4 && shape(x)[1].is_known(), layer,
+          ": expected images [N,C,H,W] of known channels, got ", graph_.type(x));
   const auto [k, stride, dilation, groups, padding, extra, bias] = options;
-  require(k >= 1 && stride >= 1 && dilation >= 1 && padding >= 0 && extra >= 0,
-          "conv_transpose: expected kernel, stride and dilation of 1 or more, padding and "
-          "output_padding of 0 or more, got ",
-          k, ", ", stride, ", ", dilation, ", ", padding, " and ", extra);
-  require(groups >= 1 && channels >= 1 && channels % groups == 0,
-          "conv_transpose: expected groups that divide ", channels, " channels, got ", groups);
+  require_count(layer, "channels", channels);
+  require_count(layer, "kernel", k);
+  require_count(layer, "stride", stride);
+  require_count(layer, "dilation", dilation);
+  require_count(layer, "padding", padding, 0);
+  require_count(layer, "output_padding", extra, 0);
+  require(groups >= 1 && channels % groups == 0, "conv_transpose: expected groups that divide ",
+          channels, " channels, got ", groups);
   const std::string name = layer_name(given, "convtranspose");
   const std::int64_t inputs = shape(x)[1].value();
-  const Initial begin = uniform_of_fan(channels / groups * k * k);
+  const Initial begin = uniform_of_fan(fan_of(channels / groups, k));
   Values operands{x, parameter(name + ".weight", {inputs, channels / groups, k, k}, begin)};
   if (bias) operands.push_back(parameter(name + ".bias", {channels}, begin));
   ConvTranspose op;
@@ -211,11 +214,13 @@ Value Network::conv_transpose(Value x, std::int64_t channels, ConvTransposeOptio
 Value Network::linear(Value x, std::int64_t units, std::string given) {
   require_input(*this, x, "linear", given);
   const Shape from = shape(x);
-  require(from.size() >= 2, "linear: expected [N,...,features], got ", graph_.type(x));
+  require_count("linear", "units", units);
+  require(from.size() >= 2 && from.back().is_known(),
+          "linear: expected [N,...,features] with known features, got ", graph_.type(x));
   const std::int64_t features = from.back().value();
   require(features >= 1, "linear: expected at least one feature, got ", graph_.type(x));
   const std::string name = layer_name(given, "linear");
-  const Initial usual = uniform_of_fan(features);
+  const Initial usual = uniform_of_fan(static_cast<double>(features));
   const Value weight =
       parameter(name + ".weight", {units, features}, initials_.linear_weight.value_or(usual));
   const Value bias = parameter(name + ".bias", {units}, initials_.linear_bias.value_or(usual));
@@ -232,7 +237,8 @@ Value Network::linear(Value x, std::int64_t units, std::string given) {
 
 Value Network::batch_norm(Value x, std::string given) {
   require_input(*this, x, "batch_norm", given);
-  require(shape(x).size() >= 2, "batch_norm: expected [N,C,...], got ", graph_.type(x));
+  require(shape(x).size() >= 2 && shape(x)[1].is_known(),
+          "batch_norm: expected [N,C,...] of known channels, got ", graph_.type(x));
   const std::string name = layer_name(given, "batchnorm");
   const std::int64_t channels = shape(x)[1].value();
   const Value scale = parameter(name + ".weight", {channels}, Initial::constant(1));
@@ -255,6 +261,8 @@ Value Network::layer_norm(Value x, std::string given, double epsilon) {
           "layer_norm: expected a finite epsilon of 1.2e-38 or more, got ", epsilon);
   require_input(*this, x, "layer_norm", given);
   require(!shape(x).empty(), "layer_norm: expected at least one axis, got ", graph_.type(x));
+  require(shape(x).back().is_known(), "layer_norm: expected a last axis of known size, got ",
+          graph_.type(x));
   const std::string name = layer_name(given, "layernorm");
   const std::int64_t features = shape(x).back().value();
   const Value scale = parameter(name + ".weight", {features}, Initial::constant(1));
@@ -293,9 +301,9 @@ namespace {
 
 template <class Pool>
 Pool pool_of(const PoolOptions& options) {
-  require(options.kernel >= 1 && options.stride >= 0 && options.padding >= 0,
-          "pool: expected kernel of 1 or more, stride and padding of 0 or more, got ",
-          options.kernel, ", ", options.stride, " and ", options.padding);
+  require_count("pool", "kernel", options.kernel);
+  require_count("pool", "stride, or 0 for the kernel,", options.stride, 0);
+  require_count("pool", "padding", options.padding, 0);
   Pool op;
   const std::int64_t stride = options.stride > 0 ? options.stride : options.kernel;
   op.kernel_shape = {options.kernel, options.kernel};

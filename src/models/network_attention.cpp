@@ -56,7 +56,7 @@ Value Network::rotary_embedding(Value x, const RotaryOptions& options, std::stri
   require(from.size() == 3 && from[1].is_known() && from[2].is_known(),
           "rotary_embedding: expected [N,T,width] with known T and width, got ", graph_.type(x));
   const std::int64_t width = from[2].value();
-  require(options.heads >= 1 && width % (2 * options.heads) == 0,
+  require(options.heads >= 1 && options.heads <= width / 2 && width % (2 * options.heads) == 0,
           "rotary_embedding: expected heads that divide the width ", width,
           " into even parts, got ", options.heads);
   require(options.base > 0 && std::isfinite(options.base),

@@ -33,6 +33,7 @@ class Recurrent {
     require(hidden_ >= 1 && options_.layers >= 1 && options_.dropout >= 0 && options_.dropout < 1,
             name_, ": expected hidden and layers of 1 or more and dropout from 0 to below 1, got ",
             hidden_, ", ", options_.layers, " and ", options_.dropout);
+    require_count(name_, "hidden", hidden_);
     require(net_.shape(x).size() == 3 && net_.shape(x)[2].is_known(), name_,
             ": expected [N,T,features] with known features, got ", net_.graph().type(x));
     for (std::int64_t layer = 0; layer < options_.layers; ++layer) {

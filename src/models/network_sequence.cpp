@@ -12,8 +12,8 @@
 namespace narrowgauge {
 
 Value Network::embedding(Value indices, std::int64_t count, std::int64_t width, std::string given) {
-  require(count >= 1 && width >= 1, "embedding: expected at least one vector of one number, got ",
-          count, " of ", width);
+  require_count("embedding", "count", count);
+  require_count("embedding", "width", width);
   require_input(*this, indices, "embedding", given);
   const std::string name = layer_name(given, "embedding");
   const Value table = parameter(name + ".weight", {count, width}, initials_.embedding);

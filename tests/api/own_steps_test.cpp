@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 
 #include "api/small_training.h"
 
@@ -134,6 +138,35 @@ TEST(own_steps, adam_moves_a_thawed_weight_by_the_rate_alone) {
     take(step, x);
     expect(x);
   }
+}
+
+// What thaw_traces.py has written down: the steps in which the weight rests are 4 to 15.
+TEST(own_steps, a_weight_that_rests_moves_as_by_the_optimizers_of_pytorch) {
+  const char* root = std::getenv("NARROWGAUGE_SOURCE");
+  std::ifstream file(std::filesystem::path(root ? root : ".") / "tests/api/thaw_traces.txt");
+  int rules = 0;
+  for (std::string line; std::getline(file, line); ++rules) {
+    std::istringstream words(line);
+    std::string rule;
+    words >> rule;
+    Optimizer optimizer = parse_optimizer(rule);
+    optimizer.learning_rate = 0.1;
+    if (rule == "sgd") optimizer.rule.set("momentum", 0.9);
+    if (rule == "sgd") optimizer.rule.set("dampening", 0.5);
+    const Pair pair{{1}};
+    Model model = pair.model();
+    for (const char* const name : {"a", "b"})
+      model.set_state(name, Tensor::full(DType::f32, {1}, 1));
+    Step step(model, pair.objective(), optimizer);
+    double expected = 0;
+    for (int i = 0; words >> expected; ++i) {
+      if (i == 4) step.freeze("b");
+      if (i == 16) step.thaw("b");
+      take(step, Tensor::full(DType::f32, {1}, std::sin(i)));
+      EXPECT_NEAR(model.state("b").at(0), expected, 1e-5) << rule << ' ' << i;
+    }
+  }
+  EXPECT_EQ(rules, 7);
 }
 
 TEST(own_steps, a_skipped_step_is_none) {
