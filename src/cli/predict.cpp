@@ -62,8 +62,9 @@ struct Question {
 Predictions predict_files(const Question& question, const std::vector<ImageFile>& files) {
   std::shared_ptr<DataSource> source = source_of(files, question.facts, question.flags.strict);
   if (question.port.type) source = shaped_as(source, question.port.type->shape, "pictures");
-  Predictions found =
-      predict_first(question.predict, source, question.count_of(std::ssize(files)), question.batch);
+  const std::int64_t count = question.count_of(std::ssize(files));
+  Predictions found = predict_first(question.predict, source, count, question.batch);
+  tell_left_out(count, std::ssize(found.guesses));
   for (const Guess& guess : found.guesses)
     found.files.push_back(files[static_cast<std::size_t>(guess.sample)].path);
   found.class_names = question.facts.class_names;
