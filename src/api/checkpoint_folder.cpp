@@ -98,10 +98,13 @@ void remove_file(const std::string& path) {
 constexpr std::array earlier_form_files{model_file, plan_file,       "run.json",
                                         state_file, next_state_file, kernels_file};
 
+bool is_network(const std::string& name) {
+  return name.starts_with("network.") && name.ends_with(".onnx");
+}
+
 // What a run of the program has beside its checkpoints.
 bool is_beside_checkpoints(const std::string& name) {
-  return name == "metrics.csv" || name == "report.html" ||
-         (name.starts_with("network.") && name.ends_with(".onnx"));
+  return name == "metrics.csv" || name == "report.html" || is_network(name);
 }
 
 // The folder that another run in `run` moves to, made: beside it, or where that cannot be within
@@ -112,22 +115,32 @@ std::string folder_for_others(const std::string& run) {
   const std::string last = place.filename().string();
   // A link leads to another disk perhaps, and these names to other folders.
   if (is_link(place.string()) || last == "." || last == "..") place = fs::canonical(run, error);
-  for (const std::string& begin : {place.string() + '.', path_in(run, "earlier.")})
-    for (int number = 1; number < 1'000'000; ++number) {
-      const std::string folder = begin + std::to_string(number);
-      if (is_there(folder)) continue;
-      error.clear();
-      if (fs::create_directory(folder, error)) return folder;
-      break;
-    }
-  throw DataError(concat(run, ": holds another run, and no folder can be made to keep it (",
-                         error.message(), ')'));
+  const auto next_free = [](const std::string& begin) {
+    int number = 1;
+    while (is_there(begin + std::to_string(number))) ++number;
+    return begin + std::to_string(number);
+  };
+  const std::string beside = next_free(place.string() + '.');
+  try {
+    make_folders(beside);
+    return beside;
+  } catch (const DataError&) {
+    const std::string within = next_free(path_in(run, "earlier."));
+    make_folders(within);
+    return within;
+  }
 }
 
-// Renames what is in one folder into another on the same disk.
+// Moves what is in one folder into another on the same disk. A network stays too: both runs may be
+// of the same one, and whoever knows the records removes it.
 void move_between(const std::string& from, const std::string& to, const std::string& name) {
   std::error_code error;
-  fs::rename(path_in(from, name), path_in(to, name), error);
+  if (is_network(name)) {
+    fs::create_hard_link(path_in(from, name), path_in(to, name), error);
+    if (error) fs::copy_file(path_in(from, name), path_in(to, name), error);
+  } else {
+    fs::rename(path_in(from, name), path_in(to, name), error);
+  }
   require<DataError>(!error, path_in(from, name), ": cannot be moved to ", to, " (",
                      error.message(), ')');
 }
