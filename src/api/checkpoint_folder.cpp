@@ -102,9 +102,24 @@ bool is_network(const std::string& name) {
   return name.starts_with("network.") && name.ends_with(".onnx");
 }
 
-// What a run of the program has beside its checkpoints.
+// What a run of the program has beside its checkpoints; event files lie in a folder of their own.
 bool is_beside_checkpoints(const std::string& name) {
-  return name == "metrics.csv" || name == "report.html" || is_network(name);
+  return name == "metrics.csv" || name == "report.html" || is_network(name) ||
+         name.find("/events.out.tfevents.") != std::string::npos;
+}
+
+// Files in a folder, and in the folders in it.
+std::vector<std::string> names_below(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const std::string& name : names_in(folder)) {
+    names.push_back(name);
+    const fs::file_status status = fs::symlink_status(path_in(folder, name), ignored);
+    if (!fs::is_directory(status)) continue;
+    for (const std::string& inner : names_in(path_in(folder, name)))
+      names.push_back(path_in(name, inner));
+  }
+  return names;
 }
 
 // The folder that another run in `run` moves to, made: beside it, or where that cannot be within
@@ -135,6 +150,7 @@ std::string folder_for_others(const std::string& run) {
 // of the same one, and whoever knows the records removes it.
 void move_between(const std::string& from, const std::string& to, const std::string& name) {
   std::error_code error;
+  make_folders(fs::path(path_in(to, name)).parent_path().string());
   if (is_network(name)) {
     fs::create_hard_link(path_in(from, name), path_in(to, name), error);
     if (error) fs::copy_file(path_in(from, name), path_in(to, name), error);
@@ -157,7 +173,7 @@ const std::string& made_writable(const std::string& run) {
 CheckpointFolder::CheckpointFolder(const std::string& run)
     : path_(run), made_(!is_there(run)), lock_(made_writable(run)) {
   remove_leftovers();
-  for (const std::string& name : names_in(path_)) {
+  for (const std::string& name : names_below(path_)) {
     std::error_code error;
     const auto written = fs::last_write_time(path_in(path_, name), error);
     if (is_beside_checkpoints(name) && !error) found_.push_back({name, written});
@@ -280,7 +296,6 @@ void CheckpointFolder::set_aside_others(const Checkpoint& content) const {
   const bool earlier_form = !files.empty() && !is_beside_checkpoints(files.front());
   if (!another && !earlier_form) return;
   const std::string aside = folder_for_others(path_);
-  if (!others.empty()) make_folders(path_in(aside, checkpoints_folder));
   for (const std::int64_t number : others)
     move_between(checkpoints, path_in(aside, checkpoints_folder), name_of(number));
   for (const std::string& file : files) move_between(path_, aside, file);
