@@ -4,10 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "api/other_runs.h"
 #include "base/folder_lock.h"
 #include "narrowgauge/checkpoint.h"
 
@@ -41,19 +41,12 @@ class CheckpointFolder {
   void mark_best_of(const std::vector<std::int64_t>& numbers) const;
   void point_to(std::int64_t newest) const;
   void remove_old(const std::string& run, std::int64_t keep) const;
-  void set_aside_others(const Checkpoint& content) const;
-  std::vector<std::string> files_of_others(const Checkpoint& content) const;
-
-  // A file beside the checkpoints that was there when the folder was opened.
-  struct Found {
-    std::string name;
-    std::filesystem::file_time_type written;
-  };
+  void remove_earlier_form() const;
 
   std::string path_;
   bool made_ = false;
   FolderLock lock_;
-  std::vector<Found> found_;
+  OtherRuns others_;
 };
 
 // RUN of RUN/checkpoints/000042, RUN/latest and RUN/best, else the path itself.
