@@ -2,13 +2,11 @@
 #include "api/checkpoint_folder.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <filesystem>
-#include <functional>
 #include <optional>
 
 #include "api/checkpoint_files.h"
+#include "api/run_layout.h"
 #include "base/atomic_file.h"
 #include "base/atomic_folder.h"
 #include "base/log.h"
@@ -19,54 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* checkpoints_folder = "checkpoints";
 constexpr const char* latest_link = "latest";
 constexpr const char* best_link = "best";
-
-// The number of a checkpoint by its name; 0: not a checkpoint's name.
-std::int64_t number_of(const std::string& name) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  return error == std::errc{} && end == name.data() + name.size() ? number : 0;
-}
-
-std::string name_of(std::int64_t number) {
-  constexpr std::size_t width = 6;
-  const std::string digits = std::to_string(number);
-  return std::string(width - std::min(width, digits.size()), '0') + digits;
-}
-
-std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error))
-    names.push_back(entry->path().filename().string());
-  return names;
-}
-
-// The numbers of the checkpoints in a run, newest first.
-std::vector<std::int64_t> numbers_in(const std::string& run) {
-  std::vector<std::int64_t> numbers;
-  for (const std::string& name : names_in(path_in(run, checkpoints_folder)))
-    if (number_of(name) > 0) numbers.push_back(number_of(name));
-  std::ranges::sort(numbers, std::greater{});
-  return numbers;
-}
-
-std::string checkpoint_path(const std::string& run, std::int64_t number) {
-  return path_in(path_in(run, checkpoints_folder), name_of(number));
-}
-
-bool is_link(const std::string& path) {
-  std::error_code ignored;
-  return fs::is_symlink(path, ignored);
-}
-
-bool is_there(const std::string& path) {
-  std::error_code ignored;
-  return fs::exists(fs::symlink_status(path, ignored));
-}
 
 // Where a link leads; "" if the path is no link.
 std::string link_target(const std::string& path) {
@@ -95,43 +47,6 @@ void remove_file(const std::string& path) {
   if (!fs::is_directory(fs::symlink_status(path, ignored))) fs::remove(path, ignored);
 }
 
-constexpr std::array earlier_form_files{model_file, plan_file,       "run.json",
-                                        state_file, next_state_file, kernels_file};
-
-// What a run of the program has beside its checkpoints.
-bool is_beside_checkpoints(const std::string& name) {
-  return name == "metrics.csv" || name == "report.html" ||
-         (name.starts_with("network.") && name.ends_with(".onnx"));
-}
-
-// The folder that another run in `run` moves to, made: beside it, or where that cannot be within
-// it.
-std::string folder_for_others(const std::string& run) {
-  std::error_code error;
-  fs::path place = fs::path(path_in(run, "")).parent_path();  // no slash at the end
-  const std::string last = place.filename().string();
-  // A link leads to another disk perhaps, and these names to other folders.
-  if (is_link(place.string()) || last == "." || last == "..") place = fs::canonical(run, error);
-  for (const std::string& begin : {place.string() + '.', path_in(run, "earlier.")})
-    for (int number = 1; number < 1'000'000; ++number) {
-      const std::string folder = begin + std::to_string(number);
-      if (is_there(folder)) continue;
-      error.clear();
-      if (fs::create_directory(folder, error)) return folder;
-      break;
-    }
-  throw DataError(concat(run, ": holds another run, and no folder can be made to keep it (",
-                         error.message(), ')'));
-}
-
-// Renames what is in one folder into another on the same disk.
-void move_between(const std::string& from, const std::string& to, const std::string& name) {
-  std::error_code error;
-  fs::rename(path_in(from, name), path_in(to, name), error);
-  require<DataError>(!error, path_in(from, name), ": cannot be moved to ", to, " (",
-                     error.message(), ')');
-}
-
 // Makes the folder and tries to write there: better to fail before a training than after it.
 const std::string& made_writable(const std::string& run) {
   make_folders(run);
@@ -142,13 +57,8 @@ const std::string& made_writable(const std::string& run) {
 }  // namespace
 
 CheckpointFolder::CheckpointFolder(const std::string& run)
-    : path_(run), made_(!is_there(run)), lock_(made_writable(run)) {
+    : path_(run), made_(!is_there(run)), lock_(made_writable(run)), others_(run) {
   remove_leftovers();
-  for (const std::string& name : names_in(path_)) {
-    std::error_code error;
-    const auto written = fs::last_write_time(path_in(path_, name), error);
-    if (is_beside_checkpoints(name) && !error) found_.push_back({name, written});
-  }
   const auto numbers = numbers_in(path_);
   if (numbers.empty()) return;
   point_to(numbers.front());
@@ -169,7 +79,7 @@ void CheckpointFolder::remove_leftovers() const {
   for (const std::string& name : names_in(folder)) {
     const std::string number = name.substr(name.empty() ? 0 : 1, name.find('.', 1) - 1);
     std::error_code ignored;
-    if (number_of(number) > 0 && is_temporary_name(name, number))
+    if (checkpoint_number(number) > 0 && is_temporary_name(name, number))
       fs::remove_all(path_in(folder, name), ignored);
   }
 }
@@ -180,16 +90,26 @@ std::string CheckpointFolder::add(const Checkpoint& content, std::int64_t keep) 
   const std::int64_t number = numbers.empty() ? 1 : numbers.front() + 1;
   const std::string path = checkpoint_path(path_, number);
   write_checkpoint(path, content);
-  set_aside_others(content);
+  if (const std::string aside = others_.set_aside(content); !aside.empty()) {
+    const CheckpointFolder links(aside);
+    log(LogLevel::warning, concat(path_, ": held an earlier run, which is kept as ", aside));
+  }
+  remove_earlier_form();
   point_to(number);
   remove_old(content.state.metadata.at("run"), keep);
   return path;
 }
 
-// Files of the earlier form are older than any checkpoint. On a file system without links, or
-// without room for one, the checkpoints still exist.
+// What is left of the earlier form is this run, and older than any checkpoint.
+void CheckpointFolder::remove_earlier_form() const {
+  for (const char* file : earlier_form_files)
+    if (const std::string path = path_in(path_, file); !is_link(path)) remove_file(path);
+}
+
+// On a file system without links, or without room for one, the checkpoints still exist. Files of
+// the earlier form stay: whose they are is known where a checkpoint is added.
 void CheckpointFolder::point_to(std::int64_t newest) const {
-  const std::string target = path_in(checkpoints_folder, name_of(newest));
+  const std::string target = path_in(checkpoints_folder, name_of_checkpoint(newest));
   const std::string latest = path_in(path_, latest_link);
   // A folder here comes from a copy that followed the links.
   if (!is_link(latest) && is_there(path_in(latest, manifest_file))) remove_folder(latest);
@@ -197,14 +117,13 @@ void CheckpointFolder::point_to(std::int64_t newest) const {
     if (link_target(latest) != target) replace_by_link(latest, target);
     for (const std::string file : {model_file, plan_file, "run.json"}) {
       const std::string path = path_in(path_, file), wanted = path_in(latest_link, file);
-      if (link_target(path) != wanted && is_there(path_in(latest, file)))
+      const bool is_file = is_there(path) && !is_link(path);
+      if (!is_file && link_target(path) != wanted && is_there(path_in(latest, file)))
         replace_by_link(path, wanted);
     }
   } catch (const DataError&) {
     remove_file(latest);  // no link is better than one to a removed checkpoint
   }
-  for (const char* file : earlier_form_files)
-    if (const std::string path = path_in(path_, file); !is_link(path)) remove_file(path);
   sync_folder(path_);
 }
 
@@ -224,7 +143,7 @@ std::string best_path(const std::string& run) {
 void CheckpointFolder::mark_best_of(const std::vector<std::int64_t>& numbers) const {
   const fs::path marked = link_target(path_in(path_, best_link));
   for (const std::int64_t number : numbers) {
-    if (number <= number_of(marked.filename().string())) return;
+    if (number <= checkpoint_number(marked.filename().string())) return;
     const std::string path = checkpoint_path(path_, number);
     if (is_best_checkpoint(path)) return mark_best(path);
   }
@@ -245,53 +164,6 @@ bool CheckpointFolder::holds_run() const {
   return !numbers_in(path_).empty() || is_there(path_in(path_, model_file));
 }
 
-// Files of the earlier form that the run of `content` did not begin with, and what lies beside
-// checkpoints and was not written since the folder was opened.
-std::vector<std::string> CheckpointFolder::files_of_others(const Checkpoint& content) const {
-  std::vector<std::string> names;
-  std::error_code ignored;
-  const bool goes_on = !content.path.empty() && fs::equivalent(content.path, path_, ignored);
-  for (const char* file : earlier_form_files)
-    if (const std::string path = path_in(path_, file);
-        !goes_on && is_there(path) && !is_link(path) && !fs::is_directory(path, ignored))
-      names.emplace_back(file);
-  for (const Found& file : found_) {
-    std::error_code error;
-    const auto written = fs::last_write_time(path_in(path_, file.name), error);
-    if (!error && written == file.written) names.push_back(file.name);
-  }
-  return names;
-}
-
-// The new checkpoint is on disk already: wherever this ends, the folder has a whole run.
-void CheckpointFolder::set_aside_others(const Checkpoint& content) {
-  const std::string& run = content.state.metadata.at("run");
-  const std::string checkpoints = path_in(path_, checkpoints_folder);
-  std::vector<std::int64_t> others = numbers_in(path_);
-  bool another = false;
-  std::erase_if(others, [&](std::int64_t number) {
-    const std::string& owner = run_of(number);
-    another |= !owner.empty() && owner != run;
-    return owner == run;
-  });
-  const std::vector<std::string> files = files_of_others(content);
-  const bool earlier_form = !files.empty() && !is_beside_checkpoints(files.front());
-  if (!another && !earlier_form) return;
-  const std::string aside = folder_for_others(path_);
-  if (!others.empty()) make_folders(path_in(aside, checkpoints_folder));
-  for (const std::int64_t number : others) {
-    move_between(checkpoints, path_in(aside, checkpoints_folder), name_of(number));
-    runs_.erase(number);
-  }
-  for (const std::string& file : files) move_between(path_, aside, file);
-  sync_folder(aside);
-  if (!others.empty()) sync_folder(path_in(aside, checkpoints_folder));
-  sync_folder(checkpoints);
-  sync_folder(path_);
-  const CheckpointFolder links(aside);
-  log(LogLevel::warning, concat(path_, ": held an earlier run, which is kept as ", aside));
-}
-
 void CheckpointFolder::remove_old(const std::string& run, std::int64_t keep) {
   const std::string best = path_in(path_, best_link), best_target = link_target(best);
   std::int64_t kept = 0;
@@ -301,7 +173,7 @@ void CheckpointFolder::remove_old(const std::string& run, std::int64_t keep) {
     if (!ours && !owner.empty()) continue;
     if (ours && kept < keep)
       ++kept;
-    else if (!ours || best_target != path_in(checkpoints_folder, name_of(number)))
+    else if (!ours || best_target != path_in(checkpoints_folder, name_of_checkpoint(number)))
       forget(number);
   }
   std::error_code ignored;
@@ -312,7 +184,7 @@ std::string run_folder_of(const std::string& path) {
   fs::path folder = fs::path(path_in(path, "")).parent_path();  // no slash at the end
   if (const std::string target = link_target(folder.string()); !target.empty())
     folder = folder.parent_path() / target;
-  const bool checkpoint = number_of(folder.filename().string()) > 0 &&
+  const bool checkpoint = checkpoint_number(folder.filename().string()) > 0 &&
                           folder.parent_path().filename() == checkpoints_folder &&
                           is_there(path_in(path, manifest_file));
   if (!checkpoint) return path;

@@ -4,11 +4,11 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "api/other_runs.h"
 #include "base/folder_lock.h"
 #include "narrowgauge/checkpoint.h"
 
@@ -44,20 +44,13 @@ class CheckpointFolder {
   void remove_old(const std::string& run, std::int64_t keep);
   const std::string& run_of(std::int64_t number);
   void forget(std::int64_t number);  // removes the checkpoint
-  void set_aside_others(const Checkpoint& content);
-  std::vector<std::string> files_of_others(const Checkpoint& content) const;
-
-  // A file beside the checkpoints that was there when the folder was opened.
-  struct Found {
-    std::string name;
-    std::filesystem::file_time_type written;
-  };
+  void remove_earlier_form() const;
 
   std::string path_;
   std::map<std::int64_t, std::string> runs_;  // of the checkpoints whose manifest was read
   bool made_ = false;
   FolderLock lock_;
-  std::vector<Found> found_;
+  OtherRuns others_;
 };
 
 // RUN of RUN/checkpoints/000042, RUN/latest and RUN/best, else the path itself.

@@ -15,6 +15,7 @@
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
 #include "cli/network_choice.h"
+#include "cli/output_file.h"
 #include "cli/run_folder.h"
 #include "cli/settings.h"
 #include "cli/shape_flag.h"
@@ -228,6 +229,7 @@ void print_explanation(const Explanation& explanation, bool all) {
 }
 
 int run_explain(const ExplainFlags& flags) {
+  require_apart("--save-plan", flags.save_plan, {flags.file.value_or("")});
   const Answer answer = answer_to(flags);
   const Explanation& explanation = answer.explanation;
   if (answer.kernels) {

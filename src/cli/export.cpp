@@ -12,6 +12,7 @@
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
 #include "cli/network_choice.h"
+#include "cli/output_file.h"
 #include "cli/run_folder.h"
 #include "cli/run_precision.h"
 #include "cli/shape_flag.h"
@@ -86,6 +87,7 @@ void report_export(const ExportFlags& flags, const RunPrecision& precision) {
 
 int run_export(const ExportFlags& flags) {
   check_export(flags);
+  require_apart("--onnx", flags.onnx, {flags.source.value_or(""), flags.weights.value_or("")});
   const RunPrecision precision = settle_precision(flags.precision, std::nullopt);
   check_used(precision, flags.precision);
   Model model = open_model(flags);

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 
+#include "cli/common/terminal.h"
+#include "cli/common/text.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cli {
@@ -18,6 +20,12 @@ std::string PictureNames::for_file(const std::string& path) {
   std::string name = stem + ".png";
   for (int i = 2; !taken_.insert(name).second; ++i) name = concat(stem, '-', i, ".png");
   return (std::filesystem::path(folder_) / name).string();
+}
+
+void tell_left_out(std::int64_t all, std::int64_t answered) {
+  if (answered < all)
+    say("left out",
+        concat(grouped(all - answered), " of ", grouped(all), " pictures that cannot be read"));
 }
 
 std::optional<PictureNames> PictureOptions::names() const {

@@ -2,6 +2,7 @@
 // Pictures that a network makes, and where they go.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,6 +20,9 @@ class PictureNames {
   std::string folder_;
   std::set<std::string> taken_;
 };
+
+// Says how many of so many pictures could not be read, where there are some.
+void tell_left_out(std::int64_t all, std::int64_t answered);
 
 // How predictions that are pictures are reported.
 struct PictureOptions {

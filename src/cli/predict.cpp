@@ -8,6 +8,7 @@
 #include "cli/common/exit_code.h"
 #include "cli/common/text.h"
 #include "cli/image_task.h"
+#include "cli/output_file.h"
 #include "cli/picture_answers.h"
 #include "cli/predict_images.h"
 #include "cli/predict_masks.h"
@@ -62,8 +63,9 @@ struct Question {
 Predictions predict_files(const Question& question, const std::vector<ImageFile>& files) {
   std::shared_ptr<DataSource> source = source_of(files, question.facts, question.flags.strict);
   if (question.port.type) source = shaped_as(source, question.port.type->shape, "pictures");
-  Predictions found =
-      predict_first(question.predict, source, question.count_of(std::ssize(files)), question.batch);
+  const std::int64_t count = question.count_of(std::ssize(files));
+  Predictions found = predict_first(question.predict, source, count, question.batch);
+  tell_left_out(count, std::ssize(found.guesses));
   for (const Guess& guess : found.guesses)
     found.files.push_back(files[static_cast<std::size_t>(guess.sample)].path);
   found.class_names = question.facts.class_names;
@@ -122,6 +124,18 @@ void require_no_text(bool text, const PredictFlags& flags, const Settings& setti
                       ", a language model: `narrowgauge generate` continues a text with it");
 }
 
+// Pictures go to a folder, other answers to a file. Neither may be what is read, nor the data that
+// the settings name.
+void check_output(const PredictFlags& flags, const Settings& settings,
+                  const std::optional<ImageFacts>& images) {
+  std::vector<std::string> inputs = flags.inputs;
+  inputs.push_back(settings.data);
+  require_apart("--save", flags.save, inputs);
+  const bool pictures = gives_image(settings) || (images.has_value() && images->masks);
+  if (flags.save && pictures && !flags.pictures().is_table())
+    require_folder_apart("--save", *flags.save, inputs);
+}
+
 // What nobody has labelled, without the data of the training.
 int predict_inputs(const PredictFlags& flags) {
   require(!flags.trained.data, "--data: names samples with labels, ", flags.inputs.front(),
@@ -130,6 +144,7 @@ int predict_inputs(const PredictFlags& flags) {
   const RunRecord& record = opened.run.record;
   const std::optional<ImageFacts>& facts = record.images;
   require_no_text(!record.settings.text.tokenizer.empty(), flags, record.settings);
+  check_output(flags, record.settings, facts);
   require(facts.has_value(), "predict: ", *flags.trained.run,
           " was not trained on images; `narrowgauge run` takes arrays for its network");
   const Question question{
@@ -154,6 +169,7 @@ int predict_samples(const PredictFlags& flags) {
   const Trained trained = open_trained(flags.trained);
   const Task& task = trained.task;
   require_no_text(task.text.has_value(), flags, trained.settings);
+  check_output(flags, trained.settings, task.images);
   Model& model = trained.session->model();
   const Predict predict = [&](const Tensor& inputs) { return model.predict(inputs); };
   const ThreadScope threads(trained.settings.threads > 0 ? trained.settings.threads

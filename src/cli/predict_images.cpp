@@ -115,6 +115,7 @@ void predict_images(const Predict& predict, const std::shared_ptr<DataSource>& s
   }
   show_status("");
   require<DataError>(!results.empty(), "predict: none of the samples can be read");
+  tell_left_out(count, std::ssize(results));
   const char* const sample = files.empty() ? "sample" : "file";
   if (options.is_table()) write_file_atomically(*options.save, csv_of_images(results, sample));
   if (!options.quiet) report_images(results, sample, options.json);

@@ -123,6 +123,7 @@ void predict_masks(const Predict& predict, const std::vector<ImageFile>& files,
   }
   show_status("");
   require<DataError>(!results.empty(), "predict: none of the pictures can be read");
+  tell_left_out(std::ssize(files), std::ssize(results));
   if (options.is_table())
     write_file_atomically(*options.save, csv_of_masks(results, facts.classes));
   if (!options.quiet) report_masks(results, options, facts.classes);

@@ -15,6 +15,7 @@
 #include "cli/kept_ranges.h"
 #include "cli/metrics.h"
 #include "cli/number_task.h"
+#include "cli/output_file.h"
 #include "cli/quantized_start.h"
 #include "cli/report/report.h"
 #include "cli/run_network.h"
@@ -203,6 +204,8 @@ struct Beginning {
 
 Beginning begin(const TrainFlags& flags) {
   check_combinations(flags);
+  require_apart("--onnx", flags.onnx, {flags.file.value_or(""), flags.data.value_or("")});
+  require_apart("--save-plan", flags.save_plan, {});
   Beginning found;
   if (flags.resume) found.resumed = read_run(*flags.resume);
   found.settings =

@@ -37,7 +37,7 @@ TEST(open_file, every_reader_refuses_a_folder_and_a_pipe) {
   for (const std::string& path : {folder.path(), pipe}) {
     const std::string expected =
         concat(path, ": expected a file, found ", path == pipe ? "a device or pipe" : "a folder");
-    EXPECT_EQ(refusal([&] { close(open_regular_file(path)); }), expected);
+    EXPECT_EQ(refusal([&] { open_regular_file(path); }), expected);
     EXPECT_EQ(refusal([&] { read_safetensors(path); }), expected);
     EXPECT_EQ(refusal([&] { read_npy(path); }), expected);
     EXPECT_EQ(refusal([&] { read_npz(path); }), expected);

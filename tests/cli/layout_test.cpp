@@ -92,8 +92,7 @@ TEST(layout, of_the_flag_is_kept_with_the_run) {
   write_file(folder / "t.csv", "a,b,y\n1,2,0\n2,3,1\n3,4,0\n4,5,1\n5,6,0\n6,7,1\n");
   const Result table = run(train(folder / "t.csv", {"--layout", "nhwc"}));
   EXPECT_EQ(table.code, 4);
-  EXPECT_TRUE(contains(table.err, "t.csv has no array of four axes, as images have"))
-      << table.err;
+  EXPECT_TRUE(contains(table.err, "t.csv has no array of four axes, as images have")) << table.err;
 }
 
 TEST(layout, that_is_unclear_is_told) {

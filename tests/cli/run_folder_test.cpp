@@ -151,14 +151,16 @@ std::map<std::string, std::string> contents_of(const std::string& folder) {
 
 TEST_F(RunFolder, a_new_run_keeps_an_older_one_aside_with_its_first_checkpoint) {
   const std::string folder = *folder_ / "replaced";
-  done(quiet_json({"--seed", "2", "--checkpoint-every", "5", "--keep-best", "--output", folder}));
+  done(quiet_json({"--seed", "2", "--checkpoint-every", "5", "--keep-best", "--output", folder,
+                   "--tensorboard", folder + "/events"}));
   write_file(folder + "/report.html", "of seed 2");
   write_file(folder + "/notes.txt", "mine");
   auto before = contents_of(folder);
   const Json old = done({"evaluate", folder, "--json"});
   for (const char* seed : {"3", "4"}) {
     Words words = quiet_json({"--seed", seed, "--checkpoint-every", "7", "--keep", "9"});
-    words.insert(words.end(), {"--output", folder + (*seed == '4' ? "/" : "")});
+    words.insert(words.end(), {"--output", folder + (*seed == '4' ? "/" : ""), "--tensorboard",
+                               folder + "/events"});
     const Result result = run(words);
     ASSERT_EQ(result.code, 0) << result.err;
     const std::string aside = folder + (*seed == '3' ? ".1" : ".2");

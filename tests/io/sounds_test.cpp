@@ -10,6 +10,7 @@
 
 #include "io/files.h"
 #include "io/images/image.h"
+#include "io/small_images.h"
 #include "io/small_sounds.h"
 #include "io/sounds/decode_sound.h"
 #include "io/sounds/spectrogram.h"
@@ -146,6 +147,39 @@ TEST(sounds, without_samples_are_no_silence) {
   EXPECT_EQ(refusal_of(cut.replace(riff_length, 4, "\xff\xff\xff\xff")),
             refusal + " (the file ends too early)");
   EXPECT_EQ(refusal_of(cut.replace(data_length, 4, "\xff\xff\xff\xff")), "");  // of a pipe
+}
+
+// 10,000 samples of 1,000 each, in three frames.
+constexpr const char* small_flac =
+    "664c6143000000221000100000000b00000d03e800f0000027104d941dc89765b258bcf4d3b94a19fd388400002820"
+    "0000007265666572656e6365206c6962464c414320312e342e3220323032323130323200000000fff8c508006f0120"
+    "7da44ffff8c508016801207dc837fff8750802070f6701207d281e";
+
+TEST(sounds, of_all_formats_that_end_early_are_refused) {
+  const std::string whole = testing_support::bytes_of(small_flac);
+  EXPECT_EQ(refusal_of(whole), "");
+  EXPECT_EQ(picture_of(whole).dims()[1], 61);
+  EXPECT_EQ(sound_columns(whole), 61);
+  constexpr std::size_t frames_at = 91;
+  for (std::size_t end = frames_at; end < whole.size(); ++end)
+    EXPECT_NE(refusal_of(whole.substr(0, end)), "") << end;
+  // RF64, whose samples have their length in a chunk before them.
+  std::string rf64 = wav_of(tone(440, 0.2, 16000), 16000);
+  const std::size_t bytes = rf64.size() - 44;
+  std::string sizes = "ds64";
+  append_number(sizes, 28, 4);
+  append_number(sizes, static_cast<std::uint32_t>(rf64.size() - 8 + 36), 4);
+  append_number(sizes, 0, 4);
+  append_number(sizes, static_cast<std::uint32_t>(bytes), 4);
+  append_number(sizes, 0, 4);
+  append_number(sizes, static_cast<std::uint32_t>(bytes / 2), 4);
+  append_number(sizes, 0, 4);
+  append_number(sizes, 0, 4);
+  rf64.replace(40, 4, "\xff\xff\xff\xff").replace(0, 8, "RF64\xff\xff\xff\xff");
+  rf64.insert(12, sizes);
+  EXPECT_EQ(refusal_of(rf64), "");
+  EXPECT_EQ(refusal_of(rf64.substr(0, rf64.size() / 2)),
+            "a.wav: the WAV cannot be read (the file ends too early)");
 }
 
 TEST(sounds, in_a_folder_have_the_columns_of_the_usual_one) {

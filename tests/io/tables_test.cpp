@@ -363,6 +363,13 @@ TEST_F(tables, a_name_of_several_columns_chooses_none_of_them) {
             std::vector<std::string>{"a"});
 }
 
+TEST_F(tables, of_one_column_are_asked_about_where_the_training_had_one) {
+  const DataSplit set = read_table(file("x,y\n1,0\n2,1\n3,0\n"), {.test_share = 1});
+  EXPECT_EQ(rows(read_rows(file("x\n7\n8\n", "b.csv"), set.table).input()),
+            (std::vector<std::vector<double>>{{7}, {8}}));
+  EXPECT_THROW(read_table(folder_ / "b.csv", {}), DataError);
+}
+
 TEST_F(tables, of_earlier_versions_are_still_understood) {
   const std::string earlier =
       R"({"classes":2,"columns":[{"name":"day","words":["2024-01-01","2024-01-02"]},)"

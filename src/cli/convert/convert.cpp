@@ -12,6 +12,7 @@
 #include "cli/common/text.h"
 #include "cli/convert/report.h"
 #include "cli/convert/source.h"
+#include "cli/output_file.h"
 #include "narrowgauge/engine.h"
 #include "quantize/range.h"
 
@@ -104,6 +105,7 @@ bool takes_kept_ranges(const Flags& flags) {
 int convert_source(const Flags& flags) {
   ConvertSourceFlags from = flags.source;
   from.takes_kept_ranges = takes_kept_ranges(flags);
+  require_apart("--onnx", flags.onnx, {from.source.value_or(""), from.weights.value_or("")});
   const ConvertSource source = open_convert_source(from);
   if (flags.compare_ranges) return compare(flags, source);
   const ConvertOptions options = options_for(flags, source);

@@ -12,6 +12,7 @@
 #include "cli/data/sheet.h"
 #include "cli/data/survey.h"
 #include "cli/data/text.h"
+#include "cli/output_file.h"
 #include "io/readers/reader.h"
 
 namespace narrowgauge::cli {
@@ -162,6 +163,7 @@ JsonObject survey_json(const DataSurvey& found, const std::string& name) {
 int run_data(const Flags& flags) {
   const std::string& name = *flags.data;
   if (flags.sheet) check_sheet_name(*flags.sheet);
+  require_apart("--sheet", flags.sheet, {name});
   if (is_text(name)) {
     require(!flags.sheet, "--sheet: ", name, " is a text, and has no pictures");
     print_text_survey(name, flags.json);

@@ -18,6 +18,7 @@
 #include "cli/common/svg.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/output_file.h"
 #include "cli/report/curves.h"
 #include "cli/report/measured.h"
 #include "cli/report/page.h"
@@ -242,6 +243,7 @@ int run_report(const ReportFlags& flags) {
           "--no-measure: nothing is computed, --data, --amp and --math cannot be added");
   ReportWriter writer(flags);
   const std::string path = flags.output.value_or(writer.default_path());
+  require_apart("--output", path, {flags.class_names.value_or("")});
   { const AtomicFile probe(path); }  // better to fail before measuring than after it
   const std::string page = writer.text();
   write_file_atomically(path, page);

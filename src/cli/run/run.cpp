@@ -16,6 +16,7 @@
 #include "cli/common/json.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/output_file.h"
 #include "cli/profile_text.h"
 #include "cli/relative_difference.h"
 #include "cli/run/inputs.h"
@@ -112,6 +113,16 @@ double seconds_of(const std::function<void()>& call) {
 }
 
 // What does not fit the model came from files and flags that describe data.
+// The paths that are read; an input may have its name before it.
+std::vector<std::string> files_of(const Flags& flags) {
+  std::vector<std::string> files = flags.inputs.files;
+  for (const std::string& file : flags.inputs.files)
+    files.push_back(file.substr(file.find('=') + 1));
+  files.push_back(flags.model.value_or(""));
+  files.push_back(flags.check.value_or(""));
+  return files;
+}
+
 std::vector<NamedTensor> outputs_of(Model& model, const std::vector<NamedTensor>& inputs) {
   try {
     return model.run(inputs);
@@ -191,6 +202,7 @@ void profile(Model& model, const std::vector<NamedTensor>& inputs, const Flags& 
 
 int run_model(const Flags& flags) {
   const ThreadScope threads(static_cast<int>(flags.threads.value_or(thread_count())));
+  require_apart("--output", flags.output, files_of(flags));
   Model model = open_engine(*flags.model, known_inputs(flags.known), CacheUse::read);
   const RunPrecision precision = settle_precision(flags.precision, std::nullopt);
   check_used(precision, flags.precision);

@@ -10,6 +10,7 @@
 #include "cli/common/json.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/output_file.h"
 #include "cli/simulate/simulate.h"
 #include "cli/simulate/ulp_text.h"
 #include "narrowgauge/error_bound.h"
@@ -233,6 +234,8 @@ int run_product(const SimulateFlags& flags) {
   require(flags.unit.has_value(), "simulate: --unit or --compare is required");
   require(!flags.plot, "--plot: needs --compare");
   if (flags.output) check_output_name(*flags.output);
+  require_apart("--output", flags.output,
+                {flags.first.value_or(""), flags.second.value_or(""), flags.third.value_or("")});
   const MatrixUnit unit = unit_named("--unit", *flags.unit);
   const Operands operands = read_operands(flags);
   const UnitModel& model = model_for(unit, operands.a.values.dtype(), flags);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "io/images/formats.h"
+#include "io/images/image.h"
 #include "io/sounds/spectrogram.h"
 #include "narrowgauge/error.h"
 
@@ -66,6 +67,7 @@ class Sound {
 
   double rate() const { return info_.samplerate; }
   std::int64_t frames() const { return info_.frames; }
+  bool knows_frames() const { return info_.frames < SF_COUNT_MAX; }
   std::size_t channels() const { return static_cast<std::size_t>(info_.channels); }
 
   // Samples of all channels by turns; fewer than asked for at the end.
@@ -88,34 +90,37 @@ class Sound {
   std::unique_ptr<SNDFILE, int (*)(SNDFILE*)> file_;
 };
 
-// What a number of four bytes at `place` says; 0 behind the end.
-std::uint32_t number_in(std::string_view bytes, std::size_t place) {
-  std::uint32_t number = 0;
+// What a number of four or eight bytes at `place` says; 0 behind the end.
+template <class Number>
+Number number_in(std::string_view bytes, std::size_t place) {
+  Number number = 0;
   if (place + sizeof number > bytes.size()) return 0;
   for (std::size_t i = sizeof number; i-- > 0;)
-    number = number << 8 | static_cast<unsigned char>(bytes[place + i]);
+    number = static_cast<Number>(number << 8 | static_cast<unsigned char>(bytes[place + i]));
   return number;
 }
 
-// Whether so many bytes are more than there are. Whoever writes to a pipe does not know how many
-// will come, and says 0 or the most; half a minute more than 4 GiB would be unknown too.
-bool is_cut_off(std::uint32_t length, std::size_t bytes) {
-  return length < 0xffff'0000 && length > bytes + 1;
-}
+// Whoever writes to a pipe does not know the length, and says 0 or the most; half a minute more
+// than 4 GiB would be unknown too.
+constexpr std::uint32_t unknown_length = 0xffff'0000;
 
-// A RIFF file and the samples in it say how long they are, and libsndfile reads what is shorter as
-// if that were all.
+// A WAV and the samples in it say how long they are, and libsndfile reads what is shorter as if
+// that were all. RF64 has the length of its samples, of more than 32 bits, in a chunk of its own.
 void require_whole(std::string_view bytes) {
-  constexpr std::size_t form = 12, head = 8, length_at = 4;
-  if (!bytes.starts_with("RIFF") || bytes.size() < head) return;
-  require<DataError>(!is_cut_off(number_in(bytes, length_at), bytes.size() - head),
-                     "the file ends too early");
+  constexpr std::size_t form = 12, head = 8, length_at = 4, long_length_at = 8;
+  if (!is_wav(bytes)) return;
+  const auto require_rest = [&](std::uint64_t length, std::size_t begin) {
+    require<DataError>(length <= bytes.size() - begin + 1, "the file ends too early");
+  };
+  const auto whole = number_in<std::uint32_t>(bytes, length_at);
+  if (whole < unknown_length) require_rest(whole, head);
+  std::uint64_t long_length = 0;
   for (std::size_t at = form; at + head <= bytes.size();) {
-    const std::uint32_t length = number_in(bytes, at + length_at);
-    if (bytes.substr(at, length_at) == "data") {
-      require<DataError>(!is_cut_off(length, bytes.size() - at - head), "the file ends too early");
-      return;
-    }
+    const auto length = number_in<std::uint32_t>(bytes, at + length_at);
+    const std::string_view name = bytes.substr(at, length_at);
+    if (name == "ds64") long_length = number_in<std::uint64_t>(bytes, at + head + long_length_at);
+    if (name == "data")
+      return require_rest(length < unknown_length ? length : long_length, at + head);
     at += head + length + length % 2;
   }
 }
@@ -165,11 +170,15 @@ Tensor decode_sound(std::string_view bytes, std::int64_t most_pixels) {
     frames += static_cast<std::int64_t>(count / sound.channels());
   }
   require<DataError>(frames > 0, "it has no samples");
+  // FLAC says how many there are, and libsndfile gives fewer without a word.
+  require<DataError>(!is_flac(bytes) || !sound.knows_frames() || frames == sound.frames(),
+                     "the file ends too early");
   return spectrogram.picture();
 }
 
 std::int64_t sound_columns(std::string_view bytes) {
   const Sound sound(bytes);
+  if (!sound.knows_frames()) return decode_sound(bytes, most_pixels_of_image).dims()[1];
   require<DataError>(sound.frames() > 0, "it has no samples");
   return mel_columns(sound.frames(), sound.rate());
 }

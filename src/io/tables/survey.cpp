@@ -266,12 +266,12 @@ std::optional<std::int64_t> table_class(const std::string& field) {
   return number && *number >= 0 ? number : std::nullopt;
 }
 
-TableHead read_head(const std::string& path) {
+TableHead read_head(const std::string& path, std::size_t least_columns) {
   Records records(path);
   const std::vector<std::string>* next = records.next();
   require<DataError>(next != nullptr, path, ": expected rows of numbers and texts, found none");
   const std::vector<std::string> first = *next;
-  require<DataError>(first.size() >= 2, records.where(),
+  require<DataError>(first.size() >= least_columns, records.where(),
                      ": expected columns with commas, tabs or semicolons between them, found ",
                      first.size(), " column");
   TableHead head{

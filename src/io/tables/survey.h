@@ -27,8 +27,8 @@ void tell_repeated(const TableHead& head, const std::string& path);
 // "day, month and year", for messages.
 const char* parts_of_date(DateOrder order);
 
-// Throws DataError for a file without rows.
-TableHead read_head(const std::string& path);
+// Throws DataError for a file without rows, or of fewer columns.
+TableHead read_head(const std::string& path, std::size_t least_columns = 2);
 
 // Reads all rows; `is_training` says which of them, from 0 on, the features are found on. Returns
 // how many rows there are in `rows`. Throws DataError naming line and column, UsageError for a

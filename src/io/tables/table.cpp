@@ -77,7 +77,7 @@ Places places_in(const TableHead& head, const TableSchema& schema, const std::st
 // Whether a table names its columns is known where those of the training have names: it says some
 // of them, or none.
 TableHead head_for(const std::string& path, const TableSchema& schema) {
-  TableHead head = read_head(path);
+  TableHead head = read_head(path, std::min<std::size_t>(schema.columns.size(), 2));
   const auto is_known = [&](const std::string& name) {
     return std::ranges::find(schema.columns, name, &TableColumn::name) != schema.columns.end();
   };

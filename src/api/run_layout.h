@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lies where in the folder of a run.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "api/checkpoint_files.h"
+
+namespace narrowgauge {
+
+inline constexpr const char* checkpoints_folder = "checkpoints";
+// Of the earlier form, in the folder itself; now links have some of these names.
+inline constexpr std::array earlier_form_files{model_file, plan_file,       "run.json",
+                                               state_file, next_state_file, kernels_file};
+
+// The number of a checkpoint by its name; 0: not a checkpoint's name.
+std::int64_t checkpoint_number(const std::string& name);
+std::string name_of_checkpoint(std::int64_t number);
+std::string checkpoint_path(const std::string& run, std::int64_t number);
+// The numbers of the checkpoints in a run, newest first.
+std::vector<std::int64_t> numbers_in(const std::string& run);
+
+std::vector<std::string> names_in(const std::string& folder);
+bool is_link(const std::string& path);
+bool is_there(const std::string& path);  // also a link that leads nowhere
+
+}  // namespace narrowgauge
