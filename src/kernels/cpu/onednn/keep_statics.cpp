@@ -62,7 +62,9 @@ Dynamic dynamic_of(const link_map& library) {
   const ElfW(Rela)* calls = nullptr;
   std::size_t bytes = 0;
   for (const ElfW(Dyn)* entry = library.l_ld; entry->d_tag != DT_NULL; ++entry) {
-    const auto address = entry->d_un.d_ptr;
+    // The loader has moved addresses to where the library lies, on most systems.
+    const auto told = entry->d_un.d_ptr;
+    const auto address = told < library.l_addr ? told + library.l_addr : told;
     if (entry->d_tag == DT_SYMTAB) dynamic.symbols = reinterpret_cast<const ElfW(Sym)*>(address);
     if (entry->d_tag == DT_STRTAB) dynamic.names = reinterpret_cast<const char*>(address);
     if (entry->d_tag == DT_JMPREL) calls = reinterpret_cast<const ElfW(Rela)*>(address);
