@@ -90,6 +90,7 @@ TEST_P(HoistedValues, of_weights_alone_are_computed_once_and_follow_them) {
     }
     if (is_random(graph.node(graph.find_node("tested")))) return;
     StateStore store;
+    store.add(graph, 1);
     Executor executor(make_plan(hoisted, {}), store, 1);
     const std::vector<Tensor> inputs{Tensor(DType::f32, {1})};
     std::map<std::string, Tensor> states;

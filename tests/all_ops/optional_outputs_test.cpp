@@ -159,9 +159,9 @@ void expect_same(const Graph& changed, const Graph& graph, const std::vector<Ten
     expect_near(got[o], expected[o], largest_of(expected));
 }
 
-class OptionalOutputs : public OpTest {};
+class OutputsThroughPasses : public OpTest {};
 
-TEST_P(OptionalOutputs, stay_what_they_are_through_every_pass) {
+TEST_P(OutputsThroughPasses, stay_what_they_are_through_every_pass) {
   if (GetParam()->info.random) GTEST_SKIP() << "draws numbers of its own";
   for_each_case(*GetParam(), DType::f32, [](const SampleCase& given) {
     const auto outputs = static_cast<int>(given.graph().outputs().size());
@@ -180,7 +180,7 @@ TEST_P(OptionalOutputs, stay_what_they_are_through_every_pass) {
 }
 
 // What is evaluated needs no batch: the statistics are those that were stored.
-TEST_P(OptionalOutputs, are_there_too_where_nothing_is_trained) {
+TEST_P(OutputsThroughPasses, are_there_too_where_nothing_is_trained) {
   if (!GetParam()->gradient || GetParam()->info.random) GTEST_SKIP() << "is not trained";
   for_each_case(*GetParam(), DType::f32, [](const SampleCase& given) {
     const SampleCase sample = placed(given, Place::constants);
@@ -198,7 +198,7 @@ TEST_P(OptionalOutputs, are_there_too_where_nothing_is_trained) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(AllOps, OptionalOutputs, all_ops(), op_name);
+INSTANTIATE_TEST_SUITE_P(AllOps, OutputsThroughPasses, all_ops(), op_name);
 
 }  // namespace
 }  // namespace narrowgauge::optional_outputs_test
