@@ -140,6 +140,7 @@ TensorSource::TensorSource(const DataSet& set) : TensorSource(tensors_in(set)) {
 
 TensorSource::TensorSource(const DataSet& set, const ImageTransform& transform)
     : TensorSource(set) {
+  const FloatingEnvironment environment(Subnormals::keep);
   DataSet images = set;
   if (images.inputs.size() == 1)
     columns_[0] = images.inputs[0].tensor =

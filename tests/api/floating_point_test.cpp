@@ -81,7 +81,9 @@ std::string tensors() {
 
 std::string data() {
   const TemporaryFolder folder;
-  testing_files::write_file(folder / "rows.csv", "a,b,label\n0.1,2e-3,x\n1.7,4.3,y\n0.3,-6,x\n");
+  std::string text = "a,b,label\n";
+  for (int i = 0; i < 5; ++i) text += "0.1,2e-3,x\n1.7,4.3,y\n0.3,-6,x\n";
+  testing_files::write_file(folder / "rows.csv", text);
   const DataSplit rows = read_table(folder / "rows.csv");
   const DataSplit glyphs = draw_glyphs(3, 8, 4);
   TensorSource source(glyphs.train, ImageTransform{});

@@ -125,29 +125,32 @@ namespace {
 
 using cpu::ConvolutionPass;
 
+// Nothing fails while the parts are put together: GCC 12 would destroy those in braces twice.
+ConvolutionRequest request_of(Convolution&& convolution, const Request& request,
+                              std::vector<int>&& inputs) {
+  return {request, std::move(convolution), std::move(inputs)};
+}
+
 ConvolutionRequest forward_request(const Request& request) {
   const Operand &x = request.inputs[0], &w = request.inputs[1], &y = request.outputs[0];
   const bool biased = request.inputs.size() > 2 && request.inputs[2].present;
-  return {request,
-          {ConvolutionPass::forward, x, w, y, biased ? &request.inputs[2] : nullptr,
-           kernel_window(case_of<Conv>(request, x, w)), request.math},
-          biased ? std::vector<int>{0, 1, 2} : std::vector<int>{0, 1}};
+  return request_of({ConvolutionPass::forward, x, w, y, biased ? &request.inputs[2] : nullptr,
+                     kernel_window(case_of<Conv>(request, x, w)), request.math},
+                    request, biased ? std::vector{0, 1, 2} : std::vector{0, 1});
 }
 
 ConvolutionRequest data_gradient_request(const Request& request) {
   const Operand &dy = request.inputs[0], &w = request.inputs[1], &dx = request.outputs[0];
-  return {request,
-          {ConvolutionPass::data_gradient, dx, w, dy, nullptr,
-           kernel_window(case_of<ConvDataGradient>(request, dx, w)), request.math},
-          {1, 0}};
+  return request_of({ConvolutionPass::data_gradient, dx, w, dy, nullptr,
+                     kernel_window(case_of<ConvDataGradient>(request, dx, w)), request.math},
+                    request, {1, 0});
 }
 
 ConvolutionRequest weight_gradient_request(const Request& request) {
   const Operand &x = request.inputs[0], &dy = request.inputs[1], &dw = request.outputs[0];
-  return {request,
-          {ConvolutionPass::weight_gradient, x, dw, dy, nullptr,
-           kernel_window(case_of<ConvWeightGradient>(request, x, dw)), request.math},
-          {0, 1}};
+  return request_of({ConvolutionPass::weight_gradient, x, dw, dy, nullptr,
+                     kernel_window(case_of<ConvWeightGradient>(request, x, dw)), request.math},
+                    request, {0, 1});
 }
 
 Offer conv_reference(const Request& request) {
