@@ -26,6 +26,7 @@ Value small_numbers(Network& net) {
   net.output("folded",
              net.op("Div", {two, net.graph().constant(Tensor::scalar(DType::f32, tiny))}));
   net.output("sum", net.op("MatMul", {x, w}));
+  net.output("sign", net.op("Sign", {x}));
   return x;
 }
 
@@ -48,6 +49,7 @@ void expect_kept(const PrecisionRequest& precision) {
       ASSERT_NEAR(y[1].at(i), std::log(double{tiny}), 1e-4) << i;
     }
     EXPECT_NEAR(y[2].at(0), 2, 1e-6);
+    EXPECT_EQ(y[4].at(count - 1), 1);
     EXPECT_NEAR(y[3].at(0) / (double{tiny} * count), 1, 1e-3);
   }
 }
@@ -71,6 +73,7 @@ TEST(subnormals, are_zero_in_the_fast_modes) {
     const std::vector<Tensor> y = answers({.f32_math = math});
     EXPECT_TRUE(std::isinf(y[0].at(count - 1))) << name(math);
     EXPECT_EQ(y[3].at(0), 0) << name(math);
+    EXPECT_EQ(y[4].at(count - 1), 0) << name(math);
     EXPECT_NEAR(y[2].at(0), 2, 1e-6) << name(math);  // what is computed once keeps them
   }
 }

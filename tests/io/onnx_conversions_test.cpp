@@ -103,6 +103,22 @@ TEST(onnx_conversions, shrinking_before_opset_11_takes_the_next_pixel) {
   EXPECT_EQ(resized({1, 1, 0.5F, 0.5F}, "linear"), (Numbers{1, 3}));
 }
 
+// What ONNX Runtime gives.
+TEST(onnx_conversions, nearest_pixels_of_tensorflow_are_those_of_half_pixels_rounded_up) {
+  const auto resized = [](float scale, const std::string& nearest) {
+    SmallModel model(11);
+    model.input("x", "f32[1,1,1,5]").initializer("roi", floats({0}, {}));
+    model.initializer("s", floats({4}, {1, 1, 1, scale}));
+    model.node("Resize", {"x", "roi", "s"}, {"y"},
+               {{"coordinate_transformation_mode", std::string("tf_half_pixel_for_nn")},
+                {"nearest_mode", nearest}});
+    return numbers_of(model.output("y").run({floats({1, 1, 1, 5}, {0, 1, 2, 3, 4})})[0]);
+  };
+  EXPECT_EQ(resized(0.6F, "floor"), (Numbers{0, 2, 4}));
+  EXPECT_EQ(resized(1.4F, "floor"), (Numbers{0, 1, 1, 2, 3, 3, 4}));
+  EXPECT_THROW(resized(0.6F, "ceil"), ModelError);
+}
+
 TEST(onnx_conversions, groups_are_scaled_as_a_whole) {
   const Tensor x = floats({1, 4, 2}, {-1, 1, -1, 1, -1, 1, -1, 1});
   const Tensor y = result_of(18, "GroupNormalization", {{"num_groups", std::int64_t{2}}},

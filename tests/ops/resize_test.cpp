@@ -42,6 +42,11 @@ TEST(resize, places_are_quotients_in_f32) {
             (std::vector<double>{0, 2, 3, 5, 6, 8, 9, 10, 12, 13, 15, 16, 18, 19}));
 }
 
+TEST(resize, what_keeps_its_size_stays_as_it_is) {
+  for (const char* const mode : {"nearest", "linear", "cubic"})
+    EXPECT_EQ(resized({.mode = mode}, 5, 1.1F), (std::vector<double>{0, 1, 2, 3, 4})) << mode;
+}
+
 TEST(resize, a_single_pixel_is_the_first_where_pytorch_halves_pixels) {
   const Resize linear{.coordinate_transformation_mode = "pytorch_half_pixel", .mode = "linear"};
   EXPECT_EQ(resized(linear, 7, 0.25F), (std::vector<double>{0}));

@@ -108,7 +108,10 @@ std::vector<ResizeAxis> resized_axes(const Resize& op, const Shape& x, const Res
     axes.push_back(axis);
   }
   settle_sizes(op, axes, inputs);
-  return axes;
+  // Where no size changes, ONNX Runtime and PyTorch leave x as it is, also for a scale of 1.1.
+  const bool stays =
+      std::ranges::all_of(axes, [](const ResizeAxis& axis) { return axis.out == axis.in; });
+  return stays && !crops(op) ? std::vector<ResizeAxis>{} : axes;
 }
 
 namespace {

@@ -18,7 +18,7 @@ struct Sign {
   static constexpr bool on_integers = true;
   NG_NO_ATTRIBUTES
   NG_SAME_TYPE
-  NG_FORMULA(Sign, (T x), select(x > T(0), T(1), select(x < T(0), T(-1), x)))
+  NG_FORMULA(Sign, (T x), select(x > T(0), T(1), select(x < T(0), T(-1), x* T(0))))
   static std::vector<Sample<Sign>> samples();
 };
 

@@ -136,6 +136,21 @@ Values resize_states_its_pixels(NodeImport& node) {
   return {};
 }
 
+// tf_half_pixel_for_nn is half a pixel more than half_pixel, which rounding adds to its floor.
+Values resize_loses_pixels_of_tensorflow(NodeImport& node) {
+  const auto is = [&](std::string_view attribute, std::string_view word, std::string_view missing) {
+    const auto* const found = node.node().get<std::string>(attribute);
+    return (found ? std::string_view(*found) : missing) == word;
+  };
+  if (!is("coordinate_transformation_mode", "tf_half_pixel_for_nn", "half_pixel")) return {};
+  require<ModelError>(
+      is("mode", "nearest", "nearest") && is("nearest_mode", "floor", "round_prefer_floor"),
+      "tf_half_pixel_for_nn is taken with the nearest_mode floor alone");
+  node.set("coordinate_transformation_mode", std::string("half_pixel"));
+  node.set("nearest_mode", std::string("round_prefer_ceil"));
+  return {};
+}
+
 // Scale and bias of each group, not of each channel.
 Values scales_of_groups(NodeImport& node) {
   require<ModelError>(node.type(0).shape.size() >= 2, "expected x [N,C,...], got ", node.type(0));
@@ -172,6 +187,7 @@ constexpr Conversion meanings_table[] = {
     {"Hardmax", 13, along_flattened<Hardmax>},
     {"LogSoftmax", 13, along_flattened<LogSoftmax>},
     {"Softmax", 13, along_flattened<Softmax>},
+    {"Resize", 13, resize_loses_pixels_of_tensorflow},
     {"GroupNormalization", 21, scales_of_groups},
 };
 
