@@ -72,9 +72,8 @@ struct Step::Implementation : StepPrograms {
   std::string counter_name(std::string_view parameter) const {
     return moment_name(options.name, parameter, own_steps_name);
   }
-  void leave_scale();  // to a GradScaler
-  // As training_batch() makes it for a graph.
-  std::vector<Tensor> inputs_for(const Graph& graph, std::span<const Tensor> batch) const;
+  void leave_scale();                                                  // to a GradScaler
+  std::vector<Tensor> inputs_of(std::span<const Tensor> batch) const;  // as training_batch()
   bool scales() const { return optimizer.loss_scale.kind != LossScale::Kind::off; }
 
   // The members below are of step_checkpoint.cpp.
