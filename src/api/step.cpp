@@ -74,6 +74,8 @@ Step Step::clone(Model& model) const {
   other.kernels.set_records(self.kernels.records());
   other.chooses_scale = self.chooses_scale;
   other.frozen = self.frozen;
+  for (const auto& [name, entry] : self.model->store.entries())
+    if (self.has_counter(name)) other.add_counter(name);
   other.compile();
   for (const Program* program : {self.whole.get(), self.gradients.get(), self.update.get()})
     copy_training_states(program->graph(), self.model->store, other.model->store);
@@ -152,6 +154,8 @@ double Step::backward(std::span<const Tensor> batch, double weight) {
   self.require_weights();
   require(!self.unscaled, "step '", self.options.name,
           "': its gradients are unscaled already, update() comes first");
+  require(std::isfinite(weight), "step '", self.options.name, "': expected a finite weight, got ",
+          weight);
   std::vector<Tensor> inputs = self.inputs_of(batch);
   inputs.push_back(Tensor::scalar(self.dtype(), weight));
   double loss = 0;

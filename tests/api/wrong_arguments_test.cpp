@@ -311,6 +311,8 @@ TEST(wrong_arguments, loops_refuse_options_that_make_no_sense) {
   for (const double odd : {double{NAN}, -1.0, double{INFINITY}}) {
     EXPECT_TRUE(ends_by_usage_error([&] { step.set_learning_rate(odd); }, ""));
     EXPECT_TRUE(ends_by_usage_error([&] { step.set_loss_scale(odd); }, ""));
+    const double weight = odd == -1 ? double{NAN} : odd;
+    EXPECT_TRUE(ends_by_usage_error([&] { step.backward(small_batch(0), weight); }, "weight"));
     EXPECT_TRUE(ends_by_usage_error([&] { GradScaler({.initial = odd}); }, ""));
     EXPECT_TRUE(ends_by_usage_error([&] { GradScaler().update(odd); }, ""));
   }
