@@ -74,6 +74,8 @@ Step Step::clone(Model& model) const {
   other.kernels.set_records(self.kernels.records());
   other.chooses_scale = self.chooses_scale;
   other.frozen = self.frozen;
+  for (const auto& [name, entry] : self.model->store.entries())
+    if (self.has_counter(name)) other.add_counter(name);
   other.compile();
   for (const Program* program : {self.whole.get(), self.gradients.get(), self.update.get()})
     copy_training_states(program->graph(), self.model->store, other.model->store);
@@ -124,11 +126,10 @@ StepResult Step::step(std::span<const Tensor> batch) {
   const std::lock_guard alone(self.model->in_use);
   self.require_weights();
   StepResult result;
-  self.run(*self.whole, self.inputs_for(self.whole->graph(), batch),
-           [&](std::span<const Tensor> results) {
-             result = step_result_of(self.whole->graph(), results);
-             result.loss = output_of(self.whole->graph(), results, "loss");
-           });
+  self.run(*self.whole, self.inputs_of(batch), [&](std::span<const Tensor> results) {
+    result = step_result_of(self.whole->graph(), results);
+    result.loss = output_of(self.whole->graph(), results, "loss");
+  });
   ++self.steps;
   return result;
 }
@@ -139,7 +140,7 @@ std::vector<NamedTensor> Step::forward(std::span<const Tensor> batch) {
   const std::lock_guard alone(self.model->in_use);
   self.require_latest();
   const ThreadScope threads(self.threads());
-  const std::vector<Tensor> inputs = self.inputs_for(self.forward->graph(), batch);
+  const std::vector<Tensor> inputs = self.inputs_of(batch);
   std::vector<Tensor> results = self.forward->executor_for(inputs)->run(inputs, self.steps);
   std::vector<NamedTensor> named;
   for (std::size_t i = 0; i < results.size(); ++i)
@@ -153,7 +154,9 @@ double Step::backward(std::span<const Tensor> batch, double weight) {
   self.require_weights();
   require(!self.unscaled, "step '", self.options.name,
           "': its gradients are unscaled already, update() comes first");
-  std::vector<Tensor> inputs = self.inputs_for(self.gradients->graph(), batch);
+  require(std::isfinite(weight), "step '", self.options.name, "': expected a finite weight, got ",
+          weight);
+  std::vector<Tensor> inputs = self.inputs_of(batch);
   inputs.push_back(Tensor::scalar(self.dtype(), weight));
   double loss = 0;
   self.run(*self.gradients, inputs, [&](std::span<const Tensor> results) {
@@ -322,9 +325,8 @@ void Step::thaw(const std::string& pattern) {
   }
 }
 
-std::vector<Tensor> Step::Implementation::inputs_for(const Graph& graph,
-                                                     std::span<const Tensor> batch) const {
-  return training_batch(concat("step '", options.name, '\''), graph, batch);
+std::vector<Tensor> Step::Implementation::inputs_of(std::span<const Tensor> batch) const {
+  return training_batch(concat("step '", options.name, '\''), network, batch);
 }
 
 double Step::loss_scale() const {

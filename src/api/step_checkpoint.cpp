@@ -40,11 +40,11 @@ std::string text_in(const TensorFile& file, const std::string& key) {
   return found == file.metadata.end() ? "" : found->second;
 }
 
-bool is_counter(std::string_view state) { return state.ends_with(concat('.', own_steps_name)); }
-
 // Counters are there where parameters rested, which may be in one of two trainings of a kind.
 TensorFile without_counters(TensorFile file) {
-  std::erase_if(file.tensors, [](const NamedTensor& each) { return is_counter(each.name); });
+  std::erase_if(file.tensors, [](const NamedTensor& each) {
+    return each.name.ends_with(concat('.', own_steps_name));
+  });
   return file;
 }
 
@@ -56,17 +56,6 @@ std::vector<NamedTensor> compensations(const StateStore& store) {
         entry.role == Role::parameter && entry.declared && store.has(lost))
       states.push_back({lost, store.at(lost)});
   return states;
-}
-
-void add_counter(StateStore& store, const std::string& name) {
-  if (store.has(name)) return;
-  Graph graph("counter");
-  State state;
-  state.name = name;
-  state.role = Role::control;
-  state.type = {DType::i64, {}};
-  graph.state(std::move(state));
-  store.add(graph, 1);
 }
 
 }  // namespace
@@ -133,10 +122,10 @@ void Step::Implementation::take(const Checkpoint& checkpoint) {
       if (name.starts_with(state_name("")) && store.has(name)) store.set(name, tensor);
   };
   for (const auto& [name, tensor] : file.tensors)
-    if (name.starts_with(state_name("")) && is_counter(name)) add_counter(store, name);
+    if (has_counter(name)) add_counter(name);
   const Tensor* const applied = file.find(state_name("applied_steps"));
   for (const auto& [name, entry] : store.entries())
-    if (name.starts_with(state_name("")) && is_counter(name)) store.set(name, *applied);
+    if (has_counter(name)) store.set(name, *applied);
   set_all();
   frozen = from_lines(text_in(file, key("frozen")));
   if (text_in(file, key("scale")) == "none") optimizer.loss_scale.kind = LossScale::Kind::off;

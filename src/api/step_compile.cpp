@@ -129,6 +129,17 @@ StepsTaken Step::Implementation::steps_taken() const {
   return taken;
 }
 
+void Step::Implementation::add_counter(const std::string& name) {
+  if (model->store.has(name)) return;
+  Graph graph("counter");
+  State state;
+  state.name = name;
+  state.role = Role::control;
+  state.type = {DType::i64, {}};
+  graph.state(std::move(state));
+  model->store.add(graph, model->seed);
+}
+
 std::vector<std::string> Step::Implementation::late_averages(const Averages& all) const {
   std::vector<std::string> late;
   for (const auto& [parameter, moment] : all.names())

@@ -69,12 +69,16 @@ struct Step::Implementation : StepPrograms {
   void unscale();
   void set_flag(std::string_view name, bool value);
   std::string state_name(std::string_view kind) const { return concat(options.name, '/', kind); }
+  // A state that counts the steps of one parameter, see StepsTaken.
   std::string counter_name(std::string_view parameter) const {
     return moment_name(options.name, parameter, own_steps_name);
   }
-  void leave_scale();  // to a GradScaler
-  // As training_batch() makes it for a graph.
-  std::vector<Tensor> inputs_for(const Graph& graph, std::span<const Tensor> batch) const;
+  bool has_counter(std::string_view state) const {  // whether a state is one of this Step's
+    return state.starts_with(state_name("")) && state.ends_with(concat('.', own_steps_name));
+  }
+  void add_counter(const std::string& state);  // to the store, where it lacks it
+  void leave_scale();                          // to a GradScaler
+  std::vector<Tensor> inputs_of(std::span<const Tensor> batch) const;  // as training_batch()
   bool scales() const { return optimizer.loss_scale.kind != LossScale::Kind::off; }
 
   // The members below are of step_checkpoint.cpp.

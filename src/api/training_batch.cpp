@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/training_batch.h"
 
-#include <algorithm>
 #include <limits>
 
 namespace narrowgauge {
@@ -11,6 +10,14 @@ namespace {
 bool becomes_i64(const Graph& graph, std::size_t input, DType given) {
   return input < graph.inputs().size() && graph.type(graph.inputs()[input]).dtype == DType::i64 &&
          given != DType::i64 && is_integer(given);
+}
+
+// "'images', 'labels'".
+std::string names_of_inputs(const Graph& graph) {
+  std::string names;
+  for (const Value input : graph.inputs())
+    names += concat(names.empty() ? "" : ", ", '\'', graph.value_name(input), '\'');
+  return names;
 }
 
 Tensor as_i64(std::string_view who, const std::string& input, const Tensor& given) {
@@ -25,8 +32,10 @@ Tensor as_i64(std::string_view who, const std::string& input, const Tensor& give
 
 std::vector<Tensor> training_batch(std::string_view who, const Graph& graph,
                                    std::span<const Tensor> batch) {
+  require(batch.size() == graph.inputs().size(), who, ": takes ", graph.inputs().size(),
+          " tensors, ", names_of_inputs(graph), ", got ", batch.size());
   std::vector<Tensor> inputs(batch.begin(), batch.end());
-  for (std::size_t i = 0; i < std::min(inputs.size(), graph.inputs().size()); ++i) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Value input = graph.inputs()[i];
     const Shape& shape = graph.type(input).shape;
     const Dims& dims = inputs[i].dims();

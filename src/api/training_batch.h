@@ -10,10 +10,10 @@
 
 namespace narrowgauge {
 
-// The tensors of a batch for the first inputs of a graph. Whole numbers of any format become those
-// of an input of i64: labels of classes are kept as bytes by some, as i32 by others. Throws
-// UsageError, beginning with `who`, for a batch of no samples, over which no loss has a mean, and
-// for a number beyond i64.
+// The tensors of a batch for the inputs of a graph, that of a whole step. Whole numbers of any
+// format become those of an input of i64: labels of classes are kept as bytes by some, as i32 by
+// others. Throws UsageError, beginning with `who`, for another number of tensors, for a batch of no
+// samples, over which no loss has a mean, and for a number beyond i64.
 std::vector<Tensor> training_batch(std::string_view who, const Graph& graph,
                                    std::span<const Tensor> batch);
 

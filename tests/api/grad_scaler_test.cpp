@@ -152,6 +152,7 @@ Optimizer in_f16(LossScale::Kind kind) {
   Optimizer optimizer = sgd(0.05);
   enable_mixed_precision(optimizer, DType::f16);
   optimizer.loss_scale.kind = kind;
+  optimizer.loss_scale.initial = 1024;
   return optimizer;
 }
 
@@ -178,7 +179,7 @@ TEST(grad_scaler, scales_a_step_in_f16_that_was_left_to_choose_alone) {
 
 TEST(grad_scaler, refuses_a_step_that_was_told_to_scale_or_has_done_so) {
   Model model("net", small_network());
-  GradScaler scaler;
+  GradScaler scaler({.initial = 1024});
   const auto batch = small_batch(0);
   for (const LossScale::Kind kind : {LossScale::Kind::dynamic, LossScale::Kind::fixed}) {
     Step step(model, classifying(), in_f16(kind));

@@ -169,6 +169,29 @@ TEST(own_steps, a_weight_that_rests_moves_as_by_the_optimizers_of_pytorch) {
   EXPECT_EQ(rules, 7);
 }
 
+TEST(own_steps, a_clone_goes_on_with_them) {
+  const Pair pair{{4, 3}};
+  const Optimizer optimizer = adam(0.01);
+  for (const bool rests : {false, true}) {
+    Model model = pair.model();
+    Step step(model, pair.objective(), optimizer);
+    for (int i = 0; i < 2; ++i) take(step, pair.target(i));
+    step.freeze("b");
+    for (int i = 0; i < 5; ++i) take(step, pair.target(50 + i));
+    if (!rests) step.thaw("b");
+    Model copy = model.clone();
+    Step other = step.clone(copy);
+    if (rests) step.thaw("b");
+    if (rests) other.thaw("b");
+    for (int i = 2; i < 5; ++i) {
+      take(step, pair.target(i));
+      take(other, pair.target(i));
+    }
+    EXPECT_EQ(copy.sha256(), model.sha256()) << rests;
+    EXPECT_TRUE(copy.state("b").same_bits(never_frozen(pair, optimizer, "b", 5))) << rests;
+  }
+}
+
 TEST(own_steps, a_skipped_step_is_none) {
   const Pair pair{{4, 3}};
   const Optimizer optimizer = adam(0.01);

@@ -237,8 +237,9 @@ TEST(wrong_calls, inputs_that_do_not_fit_are_named) {
            [&](const auto& given) { step.step(given); },
            [&](const auto& given) { step.backward(given); },
            [&](const auto& given) { step.forward(given); }}) {
-    EXPECT_TRUE(ends_by_usage_error([&] { call({}); }, "takes 2"));
-    EXPECT_TRUE(ends_by_usage_error([&] { call({batch[0]}); }, "takes 2"));
+    const std::string inputs = "takes 2 tensors, 'images', 'labels', got ";
+    EXPECT_TRUE(ends_by_usage_error([&] { call({}); }, inputs + '0'));
+    EXPECT_TRUE(ends_by_usage_error([&] { call({batch[0]}); }, inputs + '1'));
     EXPECT_TRUE(
         ends_by_usage_error([&] { call(with(batch[0], small_batch(0, 7)[1])); },
                             "input 'labels': expected i64[N], where N is 8 by input 'images'"));
