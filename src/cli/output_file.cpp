@@ -32,8 +32,8 @@ void require_apart(std::string_view flag, const std::optional<std::string>& outp
   if (!output) return;
   std::error_code ignored;
   for (const std::string& input : inputs)
-    require(!fs::equivalent(input, *output, ignored), flag, ": ", *output,
-            " is what is read; name another file");
+    require(fs::is_directory(input, ignored) || !fs::equivalent(input, *output, ignored), flag,
+            ": ", *output, " is what is read; name another file");
   const fs::path real = real_path(*output);
   require(!fs::exists(real.parent_path() / manifest_file, ignored), flag, ": ", *output,
           " is of a checkpoint, which stays as it is; name another file");

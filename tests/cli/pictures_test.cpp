@@ -7,6 +7,8 @@
 #include "cli/json_answer.h"
 #include "cli/program.h"
 #include "io/picture_folder.h"
+#include "io/small_images.h"
+#include "narrowgauge/npz.h"
 #include "support/json.h"
 
 namespace narrowgauge::testing_cli::pictures_test {
@@ -113,6 +115,51 @@ TEST_F(Pictures, without_labels_become_a_table) {
   refused({"predict", run_folder(), *folder_ / "none"}, 4);
   refused({"predict", run_folder(), inputs, "--data", data()}, 2);
   EXPECT_EQ(lines(run({"predict", run_folder(), inputs, "--count", "2", "--json"}).out).size(), 2U);
+}
+
+TEST_F(Pictures, behind_a_damaged_one_keep_their_names_numbers_and_outputs) {
+  const std::string inputs = *folder_ / "gaps", arrays = *folder_ / "gaps.npz";
+  std::filesystem::create_directories(inputs);
+  for (std::size_t i = 0; i < 12; ++i) {
+    const std::string picture = png_of(i % 4, 900 + static_cast<std::uint32_t>(i));
+    write_file(inputs + "/" + std::to_string(10 + i) + ".png",
+               i % 5 == 0 ? picture.substr(0, 60) : picture);
+  }
+  const Result result =
+      run({"predict", run_folder(), inputs, "--json", "--batch", "3", "--save", arrays});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_NE(result.err.find("left out: 3 of 12 pictures that cannot be read"), std::string::npos)
+      << result.err;
+  const std::vector<Json> found = lines(result.out);
+  ASSERT_EQ(found.size(), 9U);
+  const Tensor samples = read_npz(arrays, "samples"), predicted = read_npz(arrays, "predicted");
+  for (std::size_t row = 0; row < 9; ++row) {
+    const auto sample = found[row].at("sample").get<std::int64_t>();
+    EXPECT_NE(sample % 5, 0);
+    EXPECT_EQ(found[row].at("file"), inputs + "/" + std::to_string(10 + sample) + ".png");
+    EXPECT_EQ(found[row].at("predicted"), sample % 4);
+    EXPECT_EQ(samples.at(static_cast<std::int64_t>(row)), static_cast<double>(sample));
+    EXPECT_EQ(predicted.at(static_cast<std::int64_t>(row)), static_cast<double>(sample % 4));
+  }
+}
+
+TEST_F(Pictures, are_seen_as_their_cameras_were_held) {
+  // A JPEG of 5 x 3 pixels whose note says that it is to be turned.
+  const std::string file = testing_support::small_image("jpeg_in_colours");
+  const std::string note = std::string(
+      "\xff\xe1\0\x22"
+      "Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0",
+      36);
+  const std::string turned = *folder_ / "turned";
+  for (const char* label : {"a", "b"}) {
+    std::filesystem::create_directories(turned + "/" + label);
+    for (int i = 0; i < 5; ++i)
+      write_file(turned + "/" + label + "/" + std::to_string(i) + ".jpg",
+                 file.substr(0, 2) + note + file.substr(2) + std::string(1, static_cast<char>(i)));
+  }
+  const Result look = run({"data", turned});
+  EXPECT_NE(look.out.find("sizes           3x5\n"), std::string::npos) << look.out;
+  EXPECT_EQ(run({"predict", run_folder(), turned, "--quiet"}).code, 0);
 }
 
 TEST_F(Pictures, that_are_labelled_are_predicted_with_their_files) {

@@ -183,12 +183,14 @@ inline int check_power_losses(Trial& trial, unsigned chances, std::size_t stride
   EXPECT_EQ(trial.train_to_the_end().code, 0);
   std::set<std::string> seen_before;
   int tried = 0;
-  // The sync of the checkpoints' folder after a rename into it makes a checkpoint sure.
+  // The sync of the checkpoints' folder after a rename within it makes a checkpoint sure; those of
+  // an older run are renamed out of it.
   std::uint64_t renamed_in = 0;
   int sure = 0;
   for (const Record& record : read_log(trial.log())) {
     disk.apply(record);
-    const bool renamed = record.header.call == Call::rename && record.second.starts_with("00000");
+    const bool renamed = record.header.call == Call::rename && record.header.a == record.header.b &&
+                         record.second.starts_with("00000");
     const bool made_sure = record.header.call == Call::sync && record.header.a == renamed_in;
     if (renamed) renamed_in = record.header.a;
     if (made_sure) ++sure, renamed_in = 0;

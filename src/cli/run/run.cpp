@@ -119,7 +119,6 @@ std::vector<std::string> files_of(const Flags& flags) {
   for (const std::string& file : flags.inputs.files)
     files.push_back(file.substr(file.find('=') + 1));
   files.push_back(flags.model.value_or(""));
-  files.push_back(flags.check.value_or(""));
   return files;
 }
 
