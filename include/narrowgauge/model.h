@@ -93,11 +93,11 @@ struct OnnxTraining {
 
 // predict() and run() may be called from any number of threads at once. Each call computes in
 // memory of its own. As many of these as the machine has cores (at least four) are kept for later
-// calls, and the plans of the last input shapes (set_plan_memory()). Changes of weights or precision (set_state(),
-// load(), set_precision(), a Trainer's step() and resume()) wait for running predictions, and later
-// predictions wait for them; so it is with the first prediction of each shape, which compiles. A
-// Trainer belongs to one thread at a time. A Model that was moved from throws UsageError when it is
-// used; assigned to, it is as good as any.
+// calls, and the plans of the last input shapes (set_plan_memory()). Changes of weights or
+// precision (set_state(), load(), set_precision(), a Trainer's step() and resume()) wait for
+// running predictions, and later predictions wait for them; so it is with the first prediction of
+// each shape, which compiles. A Trainer belongs to one thread at a time. A Model that was moved
+// from throws UsageError when it is used; assigned to, it is as good as any.
 class NG_API Model {
  public:
   // Builds the network and its initial weights, a function of the seed. `name` is for files and
