@@ -220,6 +220,7 @@ std::optional<Shape> Constant::numbers(const Inference&) const {
 }
 
 const Tensor* Graph::constant_value(Value value) const {
+  if (!owns(value)) require_own(value, concat("graph '", name_, '\''));
   const Node& made_by = producer(value);
   return made_by.is<Constant>() ? &made_by.as<Constant>().value : nullptr;
 }
@@ -256,6 +257,7 @@ Value Graph::find_output(std::string_view output_name) const {
 }
 
 std::string Graph::value_name(Value value) const {
+  if (!owns(value)) require_own(value, concat("graph '", name_, '\''));
   const std::string base = node(value.node).full_name();
   return value.output == 0 ? base : concat(base, '@', value.output);
 }

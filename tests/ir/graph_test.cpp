@@ -124,6 +124,9 @@ TEST(graph, takes_no_values_of_another_graph) {
   EXPECT_EQ(refusal([&] { second.output("y", x); }), "graph second: output 'y': " + text);
   EXPECT_EQ(refusal([&] { second.type(x); }), "graph 'second': " + text);
   EXPECT_EQ(refusal([&] { second.type(absent); }), "graph 'second': a value that was never set");
+  EXPECT_EQ(refusal([&] { second.value_name(x); }), "graph 'second': " + text);
+  EXPECT_EQ(refusal([&] { second.constant_value(absent); }),
+            "graph 'second': a value that was never set");
   EXPECT_EQ(refusal([&] { second.type({7, 0}); }), "graph 'second': has no value 7@0");
   second.state(state_of("s"));
   EXPECT_EQ(refusal([&] { second.set_next("s", x); }), "graph 'second': " + text);
