@@ -50,6 +50,8 @@ void remove_file(const std::string& path) {
 // Makes the folder and tries to write there: better to fail before a training than after it.
 const std::string& made_writable(const std::string& run) {
   require(!run.empty(), "checkpoints: expected a folder, got a path without a name");
+  require(!is_there(path_in(run, manifest_file)), run,
+          ": is a checkpoint, in which nothing is written; a run has a folder of its own");
   make_folders(run);
   const AtomicFile probe(path_in(run, FolderLock::file_name));
   return run;

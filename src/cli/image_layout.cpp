@@ -40,7 +40,7 @@ bool takes(const Shape& input, const Dims& image) {
 std::string text_of(const Dims& image) { return image_text({image[0], image[1], image[2]}); }
 
 // What the sides tell, which may be either.
-ImageLayout found_layout(const DataSplit& split, const Settings& settings) {
+ImageLayout found_layout(const DataSplit& split, const std::string& data) {
   const TensorType type = split.train.input().type();
   const Dims& dims = split.train.input().dims();
   const ImageLayout layout = image_layout(dims);
@@ -51,10 +51,10 @@ ImageLayout found_layout(const DataSplit& split, const Settings& settings) {
                       dims[2] > 1 && dims[1] >= dims[3];
   const TwoShapes shapes(dims);
   if (layout == ImageLayout::nhwc)
-    say("--layout", concat(settings.data, ": images ", type, " are taken as [N,H,W,C], of ",
+    say("--layout", concat(data, ": images ", type, " are taken as [N,H,W,C], of ",
                            text_of(shapes.last), "; nchw takes them as ", text_of(shapes.first)));
   else if (either)
-    say("--layout", concat(settings.data, ": images ", type, " are taken as [N,C,H,W], of ",
+    say("--layout", concat(data, ": images ", type, " are taken as [N,C,H,W], of ",
                            text_of(shapes.first), "; nhwc takes them as ", text_of(shapes.last)));
   return layout;
 }
@@ -65,6 +65,10 @@ void require_four_axes(const DataSplit& split, const Settings& settings) {
 }
 
 }  // namespace
+
+void tell_layout(const DataSplit& split, const std::string& data) {
+  if (has_four_axes(split)) found_layout(split, data);
+}
 
 void take_layout(DataSplit& split, const Settings& settings,
                  const std::optional<ImageFacts>& trained) {
@@ -79,7 +83,7 @@ void take_layout(DataSplit& split, const Settings& settings,
   if (trained && as_trained(shapes.first) != as_trained(shapes.last))
     layout = as_trained(shapes.first) ? ImageLayout::nchw : ImageLayout::nhwc;
   else if (layout == ImageLayout::automatic)
-    layout = found_layout(split, settings);
+    layout = found_layout(split, settings.data);
   if (layout == ImageLayout::nhwc) put_channels_first(split);
 }
 
@@ -97,7 +101,7 @@ void take_layout(DataSplit& split, const Settings& settings, const Shape& input)
     return put_channels_first(split);
   }
   const ImageLayout layout =
-      given == ImageLayout::automatic ? found_layout(split, settings) : given;
+      given == ImageLayout::automatic ? found_layout(split, settings.data) : given;
   if (layout == ImageLayout::nhwc) put_channels_first(split);
 }
 

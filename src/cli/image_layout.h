@@ -7,6 +7,9 @@
 
 namespace narrowgauge::cli {
 
+// Says how the images of a set would be taken, where their channels stand last or may do so.
+void tell_layout(const DataSplit& split, const std::string& data);
+
 // Makes images [N,H,W,C] of a set's only input [N,C,H,W], and says so where no flag does. A trained
 // network takes those as it did in its training, where they fit one way only. Throws DataError
 // where --layout says what arrays of these shapes cannot have.

@@ -144,7 +144,8 @@ void add_ending_flags(CLI::App& app, TrainFlags& flags) {
 }
 
 void add_file_flags(CLI::App& app, TrainFlags& flags) {
-  add_text(app, {"--output", "DIR", "folder for checkpoints: weights, state, plan, settings"},
+  add_text(app,
+           {"--output", "DIR", "folder for checkpoints; another run in it is kept aside, as DIR.1"},
            flags.output);
   add_text(app, {"--checkpoint-every", "N", "steps, or 30s, 5min, 2h, 1epoch (default)"},
            flags.checkpoint_every);

@@ -2,6 +2,8 @@
 // What a resume says of a checkpoint that is of another training.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "api/small_training.h"
 #include "io/files.h"
 
@@ -43,6 +45,29 @@ TEST(resume, names_all_in_which_a_checkpoint_differs) {
   enable_mixed_precision(narrow, DType::bf16);
   const std::string format = error_of(path, "small", narrow, 1);
   EXPECT_NE(format.find("the format is 'f32', here 'bf16'"), std::string::npos) << format;
+}
+
+TEST(resume, of_a_run_is_possible_after_another_was_saved_into_its_folder) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "run";
+  std::string shas[2];
+  for (int i = 0; i < 2; ++i) {
+    Model model("small", small_network());
+    Trainer trainer(model, softmax_cross_entropy(), sgd(0.1), {.seed = 1});
+    for (int step = 0; step <= i; ++step)
+      trainer.step(small_batch(static_cast<std::uint64_t>(step)));
+    trainer.save(path);
+    trainer.save(path);  // the same run, which stays
+    shas[i] = model.sha256();
+  }
+  for (int i = 0; i < 2; ++i) {
+    Model model("small", small_network());
+    Trainer trainer(model, softmax_cross_entropy(), sgd(0.1), {.seed = 1});
+    trainer.resume(i == 0 ? path + ".1" : path);
+    EXPECT_EQ(trainer.applied_steps(), i + 1);
+    EXPECT_EQ(model.sha256(), shas[i]);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path + ".2"));
 }
 
 TEST(resume, names_what_its_reader_found_beside_that) {

@@ -70,7 +70,9 @@ TEST(layout, with_channels_last_is_recognised_told_and_the_same_for_a_run) {
     EXPECT_EQ(run({"predict", run_folder, "--count", "3"}).code, 0);
   }
   EXPECT_EQ(shas[0], shas[1]);
-  EXPECT_EQ(run({"data", last, "--sheet", folder / "sheet.png"}).code, 0);
+  const Result look = run({"data", last, "--sheet", folder / "sheet.png"});
+  EXPECT_EQ(look.code, 0);
+  EXPECT_TRUE(contains(look.err, "are taken as [N,H,W,C], of 3x20x24")) << look.err;
 }
 
 TEST(layout, of_the_flag_is_kept_with_the_run) {

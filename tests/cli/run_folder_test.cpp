@@ -217,6 +217,18 @@ TEST_F(RunFolder, files_of_others_and_of_the_earlier_form_are_kept_aside_too) {
   EXPECT_EQ(seeds_in(earlier), std::set<std::int64_t>{3});
 }
 
+TEST_F(RunFolder, is_no_checkpoint) {
+  const std::string folder = *folder_ / "whole";
+  done(quiet_json({"--output", folder}));
+  const auto before = contents_of(folder);
+  for (const char* part : {"/latest", "/checkpoints/000001"}) {
+    const Result result = run(train({"--output", folder + part}));
+    EXPECT_EQ(result.code, 2);
+    EXPECT_TRUE(contains(result.err, "is a checkpoint, in which nothing is written"));
+  }
+  EXPECT_EQ(contents_of(folder), before);
+}
+
 TEST_F(RunFolder, of_a_comparison_are_kept_aside_each) {
   const std::string folder = *folder_ / "compared";
   for (const char* seed : {"2", "3"})

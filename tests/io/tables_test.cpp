@@ -361,6 +361,13 @@ TEST_F(tables, a_name_of_several_columns_chooses_none_of_them) {
             std::string::npos);
   EXPECT_EQ(read_table(path, {.label = "2", .skip = {"3"}}).train.feature_names,
             std::vector<std::string>{"a"});
+  const std::string cases = file("a,Label,label\n1,0,5\n2,1,6\n3,0,7\n4,1,8\n5,0,9\n6,1,9\n");
+  EXPECT_NE(refusal<DataError>([&] {
+              read_table(cases, {});
+            }).find("several columns 'Label', but for large and small letters"),
+            std::string::npos);
+  EXPECT_EQ(read_table(cases, {.label = "Label"}).train.feature_names,
+            (std::vector<std::string>{"a", "label"}));
 }
 
 TEST_F(tables, of_one_column_are_asked_about_where_the_training_had_one) {

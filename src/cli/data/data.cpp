@@ -12,6 +12,7 @@
 #include "cli/data/sheet.h"
 #include "cli/data/survey.h"
 #include "cli/data/text.h"
+#include "cli/image_layout.h"
 #include "cli/output_file.h"
 #include "io/readers/reader.h"
 
@@ -172,6 +173,7 @@ int run_data(const Flags& flags) {
   const Data data = open_data(name, {.test_share = flags.test_share.value_or(0.2),
                                      .label = flags.label.value_or(""),
                                      .skip = flags.skip});
+  if (const auto* const arrays = std::get_if<DataSplit>(&data)) tell_layout(*arrays, name);
   const DataSurvey found = survey(data);
   if (flags.json)
     print(survey_json(found, name).line());

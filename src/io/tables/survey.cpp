@@ -37,10 +37,14 @@ bool is_date(const std::string& field) {
                              [&](DateOrder order) { return parse_date(field, order).has_value(); });
 }
 
-bool is_label_name(std::string lower) {
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+bool is_label_name(const std::string& name) {
   constexpr std::array<std::string_view, 4> names{"label", "class", "target", "y"};
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return std::ranges::find(names, lower) != names.end();
+  return std::ranges::find(names, lower(name)) != names.end();
 }
 
 // A first line names columns where it has a text above a number, which what stands for a missing
@@ -93,9 +97,12 @@ std::size_t label_of(const TableHead& head, const std::string& wanted, const std
     require<DataError>(!is_label_name(name), path, ": has several columns '", name,
                        "'; --label NUMBER says which is the label");
   const auto named = std::ranges::find_if(head.names, is_label_name);
-  return head.has_header && named != head.names.end()
-             ? static_cast<std::size_t>(named - head.names.begin())
-             : head.names.size() - 1;
+  const auto is_as_named = [&](const std::string& name) { return lower(name) == lower(*named); };
+  const bool found = head.has_header && named != head.names.end();
+  require<DataError>(!found || std::ranges::count_if(head.names, is_as_named) == 1, path,
+                     ": has several columns '", found ? *named : "",
+                     "', but for large and small letters; --label says which is the label");
+  return found ? static_cast<std::size_t>(named - head.names.begin()) : head.names.size() - 1;
 }
 
 // A field that is not what others of its column are.
