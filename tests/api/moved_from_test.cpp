@@ -166,7 +166,10 @@ TEST(moved_from, trainers_and_steps_say_so) {
   const auto objective = [](Network& net) {
     return softmax_cross_entropy()(net, small_network()(net));
   };
-  const auto make_step = [&] { return Step(model, objective, sgd(0.1)); };
+  int steps = 0;
+  const auto make_step = [&] {
+    return Step(model, objective, sgd(0.1), {.name = concat("step ", ++steps)});
+  };
   expect_moves_of<Step>("step", make_step, [&](Step& step) { step.loss_scale(); });
   Step step = make_step();
   const Step taken_step = std::move(step);
