@@ -124,11 +124,11 @@ StepResult Step::step(std::span<const Tensor> batch) {
   const std::lock_guard alone(self.model->in_use);
   self.require_weights();
   StepResult result;
-  self.run(*self.whole, self.inputs_for(self.whole->graph(), batch),
-           [&](std::span<const Tensor> results) {
-             result = step_result_of(self.whole->graph(), results);
-             result.loss = output_of(self.whole->graph(), results, "loss");
-           });
+  const TrainingBatch taken = self.taken(self.whole->graph(), batch);
+  self.run(*self.whole, taken.inputs(), [&](std::span<const Tensor> results) {
+    result = step_result_of(self.whole->graph(), results);
+    result.loss = output_of(self.whole->graph(), results, "loss");
+  });
   ++self.steps;
   return result;
 }
@@ -139,7 +139,8 @@ std::vector<NamedTensor> Step::forward(std::span<const Tensor> batch) {
   const std::lock_guard alone(self.model->in_use);
   self.require_latest();
   const ThreadScope threads(self.threads());
-  const std::vector<Tensor> inputs = self.inputs_for(self.forward->graph(), batch);
+  const TrainingBatch taken = self.taken(self.forward->graph(), batch);
+  const std::span<const Tensor> inputs = taken.inputs();
   std::vector<Tensor> results = self.forward->executor_for(inputs)->run(inputs, self.steps);
   std::vector<NamedTensor> named;
   for (std::size_t i = 0; i < results.size(); ++i)
@@ -153,7 +154,8 @@ double Step::backward(std::span<const Tensor> batch, double weight) {
   self.require_weights();
   require(!self.unscaled, "step '", self.options.name,
           "': its gradients are unscaled already, update() comes first");
-  std::vector<Tensor> inputs = self.inputs_for(self.gradients->graph(), batch);
+  const TrainingBatch taken = self.taken(self.gradients->graph(), batch);
+  std::vector<Tensor> inputs(taken.inputs().begin(), taken.inputs().end());
   inputs.push_back(Tensor::scalar(self.dtype(), weight));
   double loss = 0;
   self.run(*self.gradients, inputs, [&](std::span<const Tensor> results) {
@@ -322,9 +324,8 @@ void Step::thaw(const std::string& pattern) {
   }
 }
 
-std::vector<Tensor> Step::Implementation::inputs_for(const Graph& graph,
-                                                     std::span<const Tensor> batch) const {
-  return training_batch(concat("step '", options.name, '\''), graph, batch);
+TrainingBatch Step::Implementation::taken(const Graph& graph, std::span<const Tensor> batch) const {
+  return TrainingBatch(concat("step '", options.name, '\''), graph, batch);
 }
 
 double Step::loss_scale() const {

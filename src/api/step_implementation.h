@@ -6,6 +6,7 @@
 #include "api/kernel_cache.h"
 #include "api/mismatches.h"
 #include "api/model_implementation.h"
+#include "api/training_batch.h"
 #include "base/parallel.h"
 #include "narrowgauge/step.h"
 #include "passes/differentiate.h"
@@ -73,8 +74,7 @@ struct Step::Implementation : StepPrograms {
     return moment_name(options.name, parameter, own_steps_name);
   }
   void leave_scale();  // to a GradScaler
-  // As training_batch() makes it for a graph.
-  std::vector<Tensor> inputs_for(const Graph& graph, std::span<const Tensor> batch) const;
+  TrainingBatch taken(const Graph& graph, std::span<const Tensor> batch) const;
   bool scales() const { return optimizer.loss_scale.kind != LossScale::Kind::off; }
 
   // The members below are of step_checkpoint.cpp.
