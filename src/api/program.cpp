@@ -14,8 +14,7 @@
 namespace narrowgauge {
 
 struct Program::Compiled {
-  PlanKey key;                 // no more threads may run than the caller has
-  std::vector<Dims> inputs{};  // what the binding makes of their shapes
+  PlanKey key;  // no more threads may run than the caller has
   std::shared_ptr<const Plan> plan;
   std::int64_t bytes = 0;                         // of the plan
   std::size_t executors = 0;                      // that may become idle: there is room for them
@@ -65,30 +64,27 @@ Binding Program::binding_for(const TensorTypes& inputs) const {
   return binding;
 }
 
-std::shared_ptr<Program::Compiled> Program::find_where(
-    FunctionRef<bool(const Compiled&)> is_wanted) {
-  const int threads = thread_count();
+std::vector<Dims> Program::dims_for(const Binding& binding) const {
+  std::vector<Dims> dims;
+  for (const Value input : graph_.inputs())
+    dims.push_back(known_dims(narrowgauge::bind(graph_.type(input).shape, binding)));
+  return dims;
+}
+
+std::shared_ptr<Program::Compiled> Program::find(const auto& key) {
   const std::lock_guard lock(mutex_);
-  const auto known = std::find_if(plans_.begin(), plans_.end(), [&](const auto& each) {
-    return each->key.second == threads && is_wanted(*each);
-  });
-  if (known == plans_.end()) return nullptr;
-  plans_.splice(plans_.begin(), plans_, known);
-  return *known;
+  const auto known = places_.find(key);
+  if (known == places_.end()) return nullptr;
+  plans_.splice(plans_.begin(), plans_, known->second);
+  return plans_.front();
 }
 
-std::shared_ptr<Program::Compiled> Program::find(const Binding& binding) {
-  return find_where([&](const Compiled& each) { return each.key.first == binding; });
-}
-
-// Of every prediction: takes no memory.
-std::shared_ptr<Program::Compiled> Program::find(std::span<const Tensor> inputs) {
+// Of every prediction and step: takes no memory.
+std::shared_ptr<Program::Compiled> Program::find_for(std::span<const Tensor> inputs) {
   if (inputs.size() != graph_.inputs().size()) return nullptr;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i].dtype() != graph_.type(graph_.inputs()[i]).dtype) return nullptr;
-  return find_where([&](const Compiled& each) {
-    return std::ranges::equal(inputs, each.inputs, {}, &Tensor::dims);
-  });
+  return find(GivenInputs{inputs, thread_count()});
 }
 
 Program::Lease Program::lend(std::shared_ptr<Compiled> compiled) {
@@ -135,7 +131,7 @@ void Program::GiveBack::operator()(Executor* executor) const {
 }
 
 Program::Lease Program::compiled_executor_for(std::span<const Tensor> inputs) {
-  auto compiled = find(inputs);
+  auto compiled = find_for(inputs);
   return compiled ? lend(std::move(compiled)) : Lease();
 }
 
@@ -232,9 +228,7 @@ std::int64_t bytes_of_plan(const Plan& plan, const Graph& source) {
 
 std::shared_ptr<Program::Compiled> Program::add(const Binding& binding, std::int64_t unread) {
   auto compiled = std::make_shared<Compiled>();
-  compiled->key = {binding, thread_count()};
-  for (const Value input : graph_.inputs())
-    compiled->inputs.push_back(known_dims(narrowgauge::bind(graph_.type(input).shape, binding)));
+  compiled->key = {dims_for(binding), thread_count()};
   compiled->plan = std::make_shared<const Plan>(compile_for(binding, unread));
   compiled->bytes = bytes_of_plan(*compiled->plan, graph_);
   Plans surplus;  // ends after the lock
@@ -254,11 +248,11 @@ std::shared_ptr<Program::Compiled> Program::add(const Binding& binding, std::int
 
 void Program::prepare(const TensorTypes& inputs, std::int64_t unread) {
   const Binding binding = binding_for(inputs);
-  if (!find(binding)) add(binding, unread);
+  if (!find(PlanKey{dims_for(binding), thread_count()})) add(binding, unread);
 }
 
 Program::Lease Program::executor_for(std::span<const Tensor> inputs) {
-  auto compiled = find(inputs);
+  auto compiled = find_for(inputs);
   return lend(compiled ? std::move(compiled) : add(binding_for(types_of(inputs)), 0));
 }
 

@@ -4,6 +4,7 @@
 // So many are kept in any case, and more as long as they take no more memory than they may.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <list>
 #include <map>
@@ -15,7 +16,6 @@
 #include <vector>
 
 #include "api/memory_check.h"
-#include "base/parallel.h"
 #include "compile/compile.h"
 #include "narrowgauge/model.h"
 #include "runtime/executor.h"
@@ -31,7 +31,26 @@ struct PlanMemory {
 class Program {
   struct Compiled;
   using Plans = std::list<std::shared_ptr<Compiled>>;
-  using PlanKey = std::pair<Binding, int>;  // with the number of threads
+  // For inputs of these shapes and a number of threads, as a plan has them or as they are given.
+  struct PlanKey {
+    std::vector<Dims> inputs;
+    int threads = 0;
+  };
+  struct GivenInputs {
+    std::span<const Tensor> inputs;
+    int threads = 0;
+  };
+  struct ByShapes {
+    using is_transparent = void;
+    bool operator()(const auto& a, const auto& b) const {
+      const auto before = [](const auto& x, const auto& y) { return dims_of(x) < dims_of(y); };
+      return a.threads == b.threads
+                 ? std::ranges::lexicographical_compare(a.inputs, b.inputs, before)
+                 : a.threads < b.threads;
+    }
+    static const Dims& dims_of(const Dims& dims) { return dims; }
+    static const Dims& dims_of(const Tensor& tensor) { return tensor.dims(); }
+  };
 
  public:
   Program(Graph graph, CompileOptions options, StateStore& store, std::uint64_t seed,
@@ -74,9 +93,9 @@ class Program {
   // helps.
   Plan compile_to_fit(CompileOptions& options, Batches batches) const;
   std::shared_ptr<Compiled> add(const Binding& binding, std::int64_t unread);
-  std::shared_ptr<Compiled> find(std::span<const Tensor> inputs);
-  std::shared_ptr<Compiled> find(const Binding& binding);
-  std::shared_ptr<Compiled> find_where(FunctionRef<bool(const Compiled&)> is_wanted);
+  std::vector<Dims> dims_for(const Binding& binding) const;  // of the inputs
+  std::shared_ptr<Compiled> find_for(std::span<const Tensor> inputs);
+  std::shared_ptr<Compiled> find(const auto& key);
   Lease lend(std::shared_ptr<Compiled> compiled);
   void keep(const std::shared_ptr<Compiled>& compiled, std::unique_ptr<Executor> executor);
 
@@ -89,7 +108,7 @@ class Program {
   std::size_t most_idle_ = most_idle();
   std::mutex mutex_;  // guards what follows
   Plans plans_{};     // the latest first
-  std::map<PlanKey, Plans::iterator> places_{};
+  std::map<PlanKey, Plans::iterator, ByShapes> places_{};
   std::int64_t plan_bytes_ = 0;
   std::size_t idle_ = 0;  // executors of plans_
 };

@@ -126,7 +126,8 @@ StepResult Step::step(std::span<const Tensor> batch) {
   const std::lock_guard alone(self.model->in_use);
   self.require_weights();
   StepResult result;
-  self.run(*self.whole, self.inputs_of(batch), [&](std::span<const Tensor> results) {
+  const TrainingBatch taken = self.taken(batch);
+  self.run(*self.whole, taken.inputs(), [&](std::span<const Tensor> results) {
     result = step_result_of(self.whole->graph(), results);
     result.loss = output_of(self.whole->graph(), results, "loss");
   });
@@ -140,7 +141,8 @@ std::vector<NamedTensor> Step::forward(std::span<const Tensor> batch) {
   const std::lock_guard alone(self.model->in_use);
   self.require_latest();
   const ThreadScope threads(self.threads());
-  const std::vector<Tensor> inputs = self.inputs_of(batch);
+  const TrainingBatch taken = self.taken(batch);
+  const std::span<const Tensor> inputs = taken.inputs();
   std::vector<Tensor> results = self.forward->executor_for(inputs)->run(inputs, self.steps);
   std::vector<NamedTensor> named;
   for (std::size_t i = 0; i < results.size(); ++i)
@@ -156,7 +158,8 @@ double Step::backward(std::span<const Tensor> batch, double weight) {
           "': its gradients are unscaled already, update() comes first");
   require(std::isfinite(weight), "step '", self.options.name, "': expected a finite weight, got ",
           weight);
-  std::vector<Tensor> inputs = self.inputs_of(batch);
+  const TrainingBatch taken = self.taken(batch);
+  std::vector<Tensor> inputs(taken.inputs().begin(), taken.inputs().end());
   inputs.push_back(Tensor::scalar(self.dtype(), weight));
   double loss = 0;
   self.run(*self.gradients, inputs, [&](std::span<const Tensor> results) {
@@ -325,8 +328,8 @@ void Step::thaw(const std::string& pattern) {
   }
 }
 
-std::vector<Tensor> Step::Implementation::inputs_of(std::span<const Tensor> batch) const {
-  return training_batch(concat("step '", options.name, '\''), network, batch);
+TrainingBatch Step::Implementation::taken(std::span<const Tensor> batch) const {
+  return TrainingBatch(concat("step '", options.name, '\''), network, batch);
 }
 
 double Step::loss_scale() const {

@@ -6,6 +6,7 @@
 #include "api/kernel_cache.h"
 #include "api/mismatches.h"
 #include "api/model_implementation.h"
+#include "api/training_batch.h"
 #include "base/parallel.h"
 #include "narrowgauge/step.h"
 #include "passes/differentiate.h"
@@ -78,7 +79,7 @@ struct Step::Implementation : StepPrograms {
   }
   void add_counter(const std::string& state);  // to the store, where it lacks it
   void leave_scale();                          // to a GradScaler
-  std::vector<Tensor> inputs_of(std::span<const Tensor> batch) const;  // as training_batch()
+  TrainingBatch taken(std::span<const Tensor> batch) const;
   bool scales() const { return optimizer.loss_scale.kind != LossScale::Kind::off; }
 
   // The members below are of step_checkpoint.cpp.

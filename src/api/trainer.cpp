@@ -188,12 +188,12 @@ Evaluation Trainer::evaluate(const std::shared_ptr<DataSource>& source, std::int
   MetricSet metrics(measured_with(self.options.metrics), self.options.own_metrics);
   const std::optional<std::int64_t> ignored = ignored_label_of(self.training_graph);
   while (const std::optional<Batch> next = loader.next()) {
-    const std::vector<Tensor> tensors =
-        training_batch("evaluate", self.training_graph, next->tensors);
+    const TrainingBatch taken("evaluate", self.training_graph, next->tensors);
+    const std::span<const Tensor> tensors = taken.inputs();
     const std::vector<Tensor> results =
         self.model->run([&] { return self.known_evaluation(); },
                         [&]() -> Program& { return self.evaluation_program(); }, tensors);
-    const std::int64_t samples = tensors.at(0).dims().at(0);
+    const std::int64_t samples = tensors.front().dims().at(0);
     const Tensor &scores = results.at(0), &labels = tensors.back();
     metrics.add({.prediction = self.evaluates_rows ? rows_of_scores(scores) : scores,
                  .target = self.evaluates_rows ? labels.reshaped({labels.size()}) : labels,

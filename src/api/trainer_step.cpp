@@ -76,7 +76,8 @@ double Trainer::Implementation::accumulate(std::span<const Tensor> batch) {
 // Runs the step once more, at the loss scale that it had.
 std::string Trainer::Implementation::first_not_finite(const StepResult& result,
                                                       std::span<const Tensor> given) {
-  const std::vector<Tensor> batch = training_batch("step", training_graph, given);
+  const TrainingBatch taken("step", training_graph, given);
+  const std::span<const Tensor> batch = taken.inputs();
   const ThreadScope threads(options.threads > 0 ? options.threads : thread_count());
   const std::lock_guard alone(model->in_use);
   StateStore& store = model->store;
@@ -117,7 +118,8 @@ StepResult Trainer::step(std::span<const Tensor> given) {
   Implementation& self = *implementation_;
   const std::lock_guard alone(self.model->in_use);
   self.require_weights();
-  const std::vector<Tensor> batch = training_batch("step", self.training_graph, given);
+  const TrainingBatch taken("step", self.training_graph, given);
+  const std::span<const Tensor> batch = taken.inputs();
   const ThreadScope threads(self.options.threads > 0 ? self.options.threads : thread_count());
   StepResult result;
   if (!self.update) {

@@ -30,23 +30,25 @@ Tensor as_i64(std::string_view who, const std::string& input, const Tensor& give
 
 }  // namespace
 
-std::vector<Tensor> training_batch(std::string_view who, const Graph& graph,
-                                   std::span<const Tensor> batch) {
-  require(batch.size() == graph.inputs().size(), who, ": takes ", graph.inputs().size(),
-          " tensors, ", names_of_inputs(graph), ", got ", batch.size());
-  std::vector<Tensor> inputs(batch.begin(), batch.end());
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
+// Of every step: asks the heap for nothing where all stay as they are.
+TrainingBatch::TrainingBatch(std::string_view who, const Graph& graph,
+                             std::span<const Tensor> given)
+    : given_(given) {
+  if (given.size() != graph.inputs().size())
+    throw UsageError(concat(who, ": takes ", graph.inputs().size(), " tensors, ",
+                            names_of_inputs(graph), ", got ", given.size()));
+  for (std::size_t i = 0; i < given.size(); ++i) {
     const Value input = graph.inputs()[i];
     const Shape& shape = graph.type(input).shape;
-    const Dims& dims = inputs[i].dims();
+    const Dims& dims = given[i].dims();
     const bool open = !shape.empty() && !shape[0].is_known();
-    require(!open || dims.empty() || dims[0] > 0, who,
-            ": expected a batch of at least one sample, got input '", graph.value_name(input), "' ",
-            inputs[i].type());
-    if (becomes_i64(graph, i, inputs[i].dtype()))
-      inputs[i] = as_i64(who, graph.value_name(input), inputs[i]);
+    if (open && !dims.empty() && dims[0] == 0)
+      throw UsageError(concat(who, ": expected a batch of at least one sample, got input '",
+                              graph.value_name(input), "' ", given[i].type()));
+    if (!becomes_i64(graph, i, given[i].dtype())) continue;
+    if (converted_.empty()) converted_.assign(given.begin(), given.end());
+    converted_[i] = as_i64(who, graph.value_name(input), given[i]);
   }
-  return inputs;
 }
 
 TensorTypes training_types(const Graph& graph, TensorTypes types) {

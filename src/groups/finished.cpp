@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/enumerate.h"
+#include "base/stack_room.h"
 #include "groups/bounded_tail.h"
 #include "groups/fused.h"
 #include "ir/reason.h"
@@ -114,7 +115,9 @@ StripParts tail_of(const Request& request, const Graph& body, int convolution) {
 // those of the convolution.
 cpu::Finish finish_with(const StripParts& tail, std::size_t inputs) {
   return [run = tail.run, inputs](const cpu::Call& call, std::int64_t begin, std::int64_t end) {
-    std::vector<View> views;
+    StackRoom<256> room;
+    std::pmr::vector<View> views(&room);
+    views.reserve(inputs + 1);
     for (std::size_t i = 0; i < inputs; ++i)
       views.push_back({const_cast<void*>(call.inputs[own_inputs + i])});
     const View result{call.outputs[0]};
@@ -134,7 +137,9 @@ void set_finished(Offer& offer, cpu::Prepared prepared, const StripParts& tail,
   offer.implementation += ", " + tail.implementation;
   offer.packing = packing_of(std::move(prepared.packed), inputs);
   offer.run = [run = std::move(prepared.run), ports](const KernelCall& call) {
-    std::vector<const void*> sources;
+    StackRoom<256> room;
+    std::pmr::vector<const void*> sources(&room);
+    sources.reserve(ports.size() + call.inputs.size());
     for (const int port : ports) sources.push_back(port < 0 ? nullptr : call.input(port).data);
     for (const View& view : call.inputs) sources.push_back(view.data);
     void* const result = call.outputs[0].data;

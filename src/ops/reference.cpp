@@ -87,6 +87,8 @@ Offer reference_offer(const Request& request, ReferenceFunction function) {
   offer.implementation = "reference";
   offer.run = [prepared](const KernelCall& call) {
     std::vector<ReferenceView> inputs, outputs;
+    inputs.reserve(prepared->inputs.size());
+    outputs.reserve(prepared->outputs.size());
     std::vector<Tensor> scratch;
     for (std::size_t i = 0; i < prepared->inputs.size(); ++i)
       inputs.emplace_back(prepared->inputs[i], call.inputs[i]);

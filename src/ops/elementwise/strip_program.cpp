@@ -9,6 +9,7 @@
 #include "base/enumerate.h"
 #include "base/indexed_vector.h"
 #include "base/parallel.h"
+#include "base/stack_room.h"
 #include "ops/elementwise/strip_operand.h"
 
 namespace narrowgauge {
@@ -177,6 +178,8 @@ struct PreparedStrips {
 class PieceRunner {
  public:
   PieceRunner(const PreparedStrips& prepared, const KernelCall& call) : p_(prepared), call_(call) {
+    registers_.reserve(static_cast<std::size_t>(p_.buffer.size()));
+    for (int r = 0; r < p_.buffer.size(); ++r) registers_.push_back(buffer_of(r));
     for (std::size_t c = 0; c < p_.program.constants.size(); ++c) {
       float* registers = buffer_of(p_.program.input_count + static_cast<int>(c));
       std::fill_n(registers, strip, static_cast<float>(p_.program.constants[c]));
@@ -194,6 +197,7 @@ class PieceRunner {
 
  private:
   float* buffer_of(int r) { return buffers_ + strip * p_.buffer[r]; }
+  const float*& at(int r) { return registers_[static_cast<std::size_t>(r)]; }
 
   void run_strip(std::int64_t begin, std::int64_t count) {
     for (int i = 0; i < p_.inputs.size(); ++i)
@@ -201,21 +205,20 @@ class PieceRunner {
     const std::int64_t padded = (count + 15) / 16 * 16;
     const float* in[8];
     for (const auto& instruction : p_.program.instructions) {
-      for (std::size_t k = 0; k < instruction.inputs.size(); ++k)
-        in[k] = registers_[instruction.inputs[k]];
+      for (std::size_t k = 0; k < instruction.inputs.size(); ++k) in[k] = at(instruction.inputs[k]);
       float* out = destination(instruction, begin, count);
       const auto function = p_.avx512 ? instruction.op->f32_avx512 : instruction.op->f32;
       function(instruction.attributes.get(), in, out, padded);
-      registers_[instruction.output] = out;
+      at(instruction.output) = out;
     }
     for (std::size_t i = 0; i < p_.outputs.size(); ++i)
       if (p_.output_present[i])
-        p_.outputs[i].store(registers_[p_.program.outputs[i]], call_.outputs[i].data, begin, count,
+        p_.outputs[i].store(at(p_.program.outputs[i]), call_.outputs[i].data, begin, count,
                             call_.flushed_at(i) ? &flushed_[i] : nullptr);
   }
 
   void load_input(int i, std::int64_t begin, std::int64_t count) {
-    registers_[i] = p_.inputs[i].load(call_.input(i).data, begin, count, buffer_of(i));
+    at(i) = p_.inputs[i].load(call_.input(i).data, begin, count, buffer_of(i));
   }
 
   // The last instruction may write directly to an f32 output. Earlier ones may not, since an output
@@ -230,15 +233,10 @@ class PieceRunner {
 
   const PreparedStrips& p_;
   const KernelCall& call_;
-  IndexedVector<int, const float*> registers_ = initial_registers();
-  std::vector<std::int64_t> flushed_ = std::vector<std::int64_t>(p_.outputs.size());
+  StackRoom<1024> room_;
+  std::pmr::vector<const float*> registers_{&room_};
+  std::pmr::vector<std::int64_t> flushed_{p_.outputs.size(), &room_};
   alignas(64) float buffers_[most_registers * strip];
-
-  IndexedVector<int, const float*> initial_registers() {
-    IndexedVector<int, const float*> all;
-    for (int r = 0; r < p_.buffer.size(); ++r) all.add(buffer_of(r));
-    return all;
-  }
 };
 
 std::string prepare_operands(const Request& request, bool bytes, PreparedStrips& prepared) {

@@ -131,10 +131,13 @@ class RowProduct {
   explicit RowProduct(const MatMulViews& views)
       : operands_(matmul_operands(views)),
         bias_(views.bias),
+        wide_a_(wide(operands_.a)),
+        wide_y_(wide(operands_.y)),
         rows_(operands_.y.dims[0]),
         columns_(operands_.y.dims[1]),
         depth_(operands_.a.dims[1]),
         multiply_(multiply_of(operands_.b.dtype, rows_)) {
+    if (bias_) wide_bias_ = wide(*bias_);
     a_ = layout_.add<float>(rows_ * depth_);
     sums_ = layout_.add<float>(rows_ * columns_);
     added_ = layout_.add<float>(bias_ ? columns_ : 0);
@@ -146,15 +149,15 @@ class RowProduct {
     auto* const workspace = static_cast<std::byte*>(call.workspace);
     float* const a = a_.in(workspace);
     float* const sums = sums_.in(workspace);
-    copy_strided(operands_.a, call.inputs[0], wide(operands_.a), a);
+    copy_strided(operands_.a, call.inputs[0], wide_a_, a);
     multiply_({a, sums, depth_, columns_}, operands_.b, call.inputs[1]);
     if (bias_) {
       float* const added = added_.in(workspace);
-      copy_strided(*bias_, call.inputs[2], wide(*bias_), added);
+      copy_strided(*bias_, call.inputs[2], *wide_bias_, added);
       for (std::int64_t i = 0; i < rows_ * columns_; ++i) sums[i] += added[i % columns_];
     }
     std::int64_t flushed = 0;
-    copy_strided(wide(operands_.y), sums, operands_.y, call.outputs[0], &flushed);
+    copy_strided(wide_y_, sums, operands_.y, call.outputs[0], &flushed);
     if (call.flushed && operands_.y.dtype == DType::f16)
       std::atomic_ref(*call.flushed).fetch_add(flushed, std::memory_order_relaxed);
   }
@@ -163,7 +166,8 @@ class RowProduct {
   static View wide(const View& view) { return dense_view(DType::f32, view.dims); }
 
   MatMulOperands operands_;
-  std::optional<View> bias_;
+  std::optional<View> bias_, wide_bias_;
+  View wide_a_, wide_y_;  // as the workspace has them
   std::int64_t rows_, columns_, depth_;
   Multiply multiply_;
   Workspace layout_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/stack_room.h"
 #include "kernels/cpu/core/convert.h"
 #include "kernels/cpu/core/strided_run.h"
 
@@ -22,15 +23,19 @@ struct StridedLoop {
   std::int64_t size, in_stride, out_stride;
 };
 
+using StridedLoops = std::pmr::vector<StridedLoop>;
+
 // The loops over the elements, the output's widest stride first, neighbours merged if possible.
-std::vector<StridedLoop> loops_over(const View& from, const View& to) {
-  std::vector<StridedLoop> loops;
-  for (std::size_t axis = 0; axis < to.dims.size(); ++axis)
-    if (to.dims[axis] != 1) loops.push_back({to.dims[axis], from.strides[axis], to.strides[axis]});
-  std::stable_sort(loops.begin(), loops.end(), [](const StridedLoop& a, const StridedLoop& b) {
-    return a.out_stride > b.out_stride;
-  });
-  std::vector<StridedLoop> merged;
+StridedLoops loops_over(const View& from, const View& to, std::pmr::memory_resource& room) {
+  StridedLoops loops(&room), merged(&room);
+  loops.reserve(to.dims.size());
+  merged.reserve(to.dims.size() + 1);
+  for (std::size_t axis = 0; axis < to.dims.size(); ++axis) {
+    if (to.dims[axis] == 1) continue;
+    const auto place = std::ranges::find_if(
+        loops, [&](const StridedLoop& loop) { return loop.out_stride < to.strides[axis]; });
+    loops.insert(place, {to.dims[axis], from.strides[axis], to.strides[axis]});
+  }
   for (const StridedLoop& loop : loops) {
     if (!merged.empty() && merged.back().in_stride == loop.in_stride * loop.size &&
         merged.back().out_stride == loop.out_stride * loop.size)
@@ -55,7 +60,7 @@ void turn(const void* in, const StridedLoop& inner, void* out, const StridedLoop
 class Copy {
  public:
   Copy(const View& from, const void* in, const View& to, void* out)
-      : from_(from.dtype), to_(to.dtype), in_(in), out_(out), loops_(loops_over(from, to)) {
+      : from_(from.dtype), to_(to.dtype), in_(in), out_(out), loops_(loops_over(from, to, room_)) {
     inner_ = loops_.back();
     loops_.pop_back();
     choose_across();
@@ -181,7 +186,8 @@ class Copy {
   DType from_, to_;
   const void* in_;
   void* out_;
-  std::vector<StridedLoop> loops_;  // the others
+  StackRoom<1024> room_;
+  StridedLoops loops_;  // the others
   StridedLoop inner_{}, across_{1, 0, 0};
   bool turned_ = false;
   std::int64_t inner_block_ = 0, across_block_ = 0, inner_blocks_ = 0, across_blocks_ = 0;

@@ -11,6 +11,7 @@
 
 #include "base/openmp.h"
 #include "base/parallel.h"
+#include "base/stack_room.h"
 #include "kernels/cpu/core/strided_copy.h"
 #include "kernels/cpu/core/work.h"
 #include "kernels/cpu/core/workspace.h"
@@ -311,7 +312,8 @@ class ShardedPrimitive {
     const std::size_t kind = kinds_.of_shard[static_cast<std::size_t>(index % shards_.count)];
     const Shard shard{call,           slot_index, index, shards_.image(index), shards_.range(index),
                       variants_[kind]};
-    std::vector<onednn::Argument> arguments;
+    StackRoom<256> room;
+    std::pmr::vector<onednn::Argument> arguments(&room);
     arguments.reserve(places_.size());
     for (std::size_t i = 0; i < places_.size(); ++i)
       arguments.push_back({places_[i].number, bring(shard, i)});

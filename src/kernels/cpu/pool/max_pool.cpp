@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/indexed_vector.h"
+#include "base/stack_room.h"
 #include "kernels/cpu/pool/pool_places.h"
 
 namespace narrowgauge::cpu {
@@ -139,8 +140,8 @@ class MaxPool {
     std::atomic<std::int64_t> flushed = 0;
     const auto row_size = static_cast<std::size_t>(grid_.y().dims[4] * rows_.lanes);
     const auto make = [&] {
-      return Scratch{std::vector<Real>(static_cast<std::size_t>(grid_.x().dims[4] * rows_.lanes)),
-                     std::vector<Real>(row_size), Taps(indices_ ? row_size : 0)};
+      return Scratch(static_cast<std::size_t>(grid_.x().dims[4] * rows_.lanes), row_size,
+                     indices_ ? row_size : 0);
     };
     for_each_row(rows_, grid_.y(), make,
                  [&](Scratch& scratch, std::int64_t plane, std::int64_t i, std::int64_t j) {
@@ -155,7 +156,10 @@ class MaxPool {
 
  private:
   struct Scratch {
-    std::vector<Real> x, best;
+    Scratch(std::size_t of_x, std::size_t of_y, std::size_t of_indices)
+        : x(of_x, &room), best(of_y, &room), taps(of_indices) {}
+    StackRoom<8192> room;
+    std::pmr::vector<Real> x, best;
     Taps taps;
   };
 

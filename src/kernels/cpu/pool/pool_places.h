@@ -3,6 +3,7 @@
 // until all of its window is read.
 #pragma once
 
+#include "base/stack_room.h"
 #include "kernels/cpu/core/work.h"
 #include "kernels/cpu/pool/pool_grid.h"
 
@@ -38,7 +39,9 @@ void for_each_place(const PoolGrid& grid, const PoolRows& rows, const Call& call
   const std::int64_t inner = y.dims[2] * y.dims[3], lines = rows.planes * inner;
   const std::int64_t threads = thread_count(), tasks = std::min(lines, tasks_each * threads);
   hand_out(tasks, threads, [&](std::int64_t task, std::int64_t) {
-    std::vector<const Element*> taps(static_cast<std::size_t>(kernel[0] * kernel[1] * kernel[2]));
+    StackRoom<1024> room;
+    std::pmr::vector<const Element*> taps(
+        static_cast<std::size_t>(kernel[0] * kernel[1] * kernel[2]), &room);
     const Part part = part_of(lines, tasks, task);
     for (std::int64_t line = part.begin; line < part.end; ++line)
       for (std::int64_t k = 0; k < y.dims[4]; ++k) {

@@ -20,8 +20,11 @@ void check_step_every(const LearningRate& rate, std::string_view who) {
 }
 
 const ScheduleRule& find_schedule(std::string_view name, std::string_view who) {
-  const ScheduleRule* rule = find_record(schedules(), name);
-  require(rule, who, ": expected one of ", listed_names(schedules()), ", got '", name, '\'');
+  using Table = std::vector<const ScheduleRule*>;
+  static const Table& table = immortal<const Table>(schedules());
+  const ScheduleRule* const rule = find_record(table, name);
+  if (!rule)
+    throw UsageError(concat(who, ": expected one of ", listed_names(table), ", got '", name, '\''));
   return *rule;
 }
 
