@@ -96,7 +96,7 @@ void check_dims(const Dims& dims) {
 
 Tensor::Tensor(DType dtype, Dims dims) : dtype_(dtype), dims_(std::move(dims)) {
   check_dims(dims_);
-  data_ = allocate(dtype_, dims_, bytes());
+  data_ = allocate(dtype_, dims_, bytes_for(element_count(dims_), dtype_));
 }
 
 Tensor Tensor::over(std::shared_ptr<std::byte[]> memory, DType dtype, Dims dims) {
