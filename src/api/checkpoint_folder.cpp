@@ -93,7 +93,9 @@ std::string CheckpointFolder::add(const Checkpoint& content, std::int64_t keep) 
   const std::int64_t number = numbers.empty() ? 1 : numbers.front() + 1;
   const std::string path = checkpoint_path(path_, number);
   write_checkpoint(path, content);
-  if (const std::string aside = others_.set_aside(content); !aside.empty()) {
+  if (const std::string aside =
+          others_.set_aside(content, [&](std::int64_t each) { return run_of(each); });
+      !aside.empty()) {
     const CheckpointFolder links(aside);
     log(LogLevel::warning, concat(path_, ": held an earlier run, which is kept as ", aside));
   }

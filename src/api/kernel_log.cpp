@@ -141,8 +141,11 @@ void KernelLog::refresh() {
   if (stat(path_.c_str(), &named) != 0) return;
   const bool same = named.st_dev == device_ && named.st_ino == number_ && named.st_size >= read_;
   if (same && named.st_size == read_) return;
-  if (!same) forget();
   const LogFile file(path_, open_regular_file(path_));
+  // A new file may have the number of one that was removed.
+  const std::string begins = file.read(0, hash_size);
+  if (!same || begins != begins_) forget();
+  begins_ = begins;
   const struct stat found = file.status();
   device_ = found.st_dev;
   number_ = found.st_ino;

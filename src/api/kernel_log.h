@@ -51,6 +51,7 @@ class KernelLog {
   dev_t device_ = 0;  // of the file that was read, with its number and how far it was read
   ino_t number_ = 0;
   std::int64_t read_ = 0;
+  std::string begins_{};             // the checksum of its first line
   std::deque<std::string> texts_{};  // that were read, which the rest is views of
   std::unordered_map<std::string_view, std::string_view> records_{};  // "KERNEL\tWHY" by key
 };

@@ -104,13 +104,13 @@ std::vector<std::string> OtherRuns::files_of_others(const Checkpoint& content) c
 }
 
 // The new checkpoint is on disk already: wherever this ends, the folder has a whole run.
-std::string OtherRuns::set_aside(const Checkpoint& content) const {
+std::string OtherRuns::set_aside(const Checkpoint& content, const RunOf& run_of) const {
   const std::string& run = content.state.metadata.at("run");
   const std::string checkpoints = path_in(path_, checkpoints_folder);
   std::vector<std::int64_t> others = numbers_in(path_);
   bool another = false;
   std::erase_if(others, [&](std::int64_t number) {
-    const std::string owner = run_of_checkpoint(checkpoint_path(path_, number));
+    const std::string owner = run_of(number);
     another |= !owner.empty() && owner != run;
     return owner == run;
   });

@@ -2,7 +2,9 @@
 // What another training left in the folder of a run, and its way out of there.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,8 @@ namespace narrowgauge {
 
 class OtherRuns {
  public:
+  // The run of a checkpoint by its number; "" of a damaged one.
+  using RunOf = std::function<std::string(std::int64_t number)>;
   // Notes which files lie beside the checkpoints: the training that begins writes others.
   explicit OtherRuns(std::string run);
 
@@ -19,7 +23,7 @@ class OtherRuns {
   // folder beside this one, RUN.1 or the next number that is free, or within it where that cannot
   // be made. Returns that folder; "" where there was no other run. A run in the earlier form is
   // that of `content` where content.path says that it goes on with it. Throws DataError.
-  std::string set_aside(const Checkpoint& content) const;
+  std::string set_aside(const Checkpoint& content, const RunOf& run_of) const;
 
  private:
   struct Found {

@@ -53,7 +53,7 @@ TEST(plan_memory, the_last_shapes_are_kept_whatever_they_take) {
 }
 
 TEST(plan_memory, bounds_the_bytes_of_plans_and_may_change) {
-  CountedTraining training(1 << 20);
+  CountedTraining training(4 << 20);
   EXPECT_EQ(training.compile_for(1, 200), 200);
   const int again = training.compile_for(1, 200);
   EXPECT_EQ(again, 200);  // the oldest goes first, which is the next to be asked for
