@@ -11,7 +11,8 @@ Groups::Groups(const Graph& graph)
     : graph_(graph),
       group_(graph.nodes().size(), -1),
       line_(graph.nodes().size()),
-      place_(graph.nodes().size()) {
+      place_(graph.nodes().size()),
+      needed_by_(graph.nodes().size(), 0) {
   for (int node = 0; node < line_.size(); ++node) line_[node] = place_[node] = node;
 }
 
@@ -23,18 +24,20 @@ void Groups::dissolve(int group) {
 }
 
 // Marks the node, with its whole group, unless it is known already.
-void Groups::need(Gap& gap, int node) const {
+void Groups::need(int node) const {
   const auto mark = [&](int member) {
-    gap.needed[static_cast<std::size_t>(place_[member] - gap.begin)] = true;
-    gap.open.push_back(member);
+    needed_by_[member] = search_;
+    open_.push({place_[member], member});
   };
-  if (gap.needed[static_cast<std::size_t>(place_[node] - gap.begin)]) return;
+  if (is_needed(node)) return;
   if (group_of(node) < 0)
     mark(node);
   else
     std::ranges::for_each(members(group_of(node)), mark);
 }
 
+// What stands first in the line is followed first: where there is a detour, as between the passes
+// forward and back, a few steps then lead to the earlier unit, however long the network is.
 Groups::Gap Groups::gap_between(int node, int group) const {
   const std::vector<int>& unit = members(group);
   int first = line_.size();
@@ -42,18 +45,19 @@ Groups::Gap Groups::gap_between(int node, int group) const {
   const int behind = first + static_cast<int>(unit.size()), place = place_[node];
   Gap gap =
       place < first ? Gap{place, place + 1, first, behind} : Gap{first, behind, place, place + 1};
-  gap.needed.resize(static_cast<std::size_t>(gap.end - gap.begin));
+  ++search_;
+  open_ = {};
   for (int at = gap.end; at < gap.last; ++at)
     for (const Value& input : graph_.node(line_[at]).inputs) {
       const int from = input.is_absent() ? -1 : place_[input.node];
-      if (from >= gap.begin && from < gap.end) need(gap, input.node);
+      if (from >= gap.begin && from < gap.end) need(input.node);
     }
-  while (!gap.open.empty() && !gap.is_detour) {
-    const int reader = gap.open.back();
-    gap.open.pop_back();
+  while (!open_.empty() && !gap.is_detour) {
+    const int reader = open_.top().second;
+    open_.pop();
     for (const Value& input : graph_.node(reader).inputs) {
       const int from = input.is_absent() ? -1 : place_[input.node];
-      if (from >= gap.begin) need(gap, input.node);
+      if (from >= gap.begin) need(input.node);
       gap.is_detour |= from >= gap.first && from < gap.begin;
     }
   }
@@ -68,7 +72,7 @@ void Groups::join(int node, int group) {
   NG_INVARIANT(!gap.is_detour);
   std::vector<int> needed, others;
   for (int at = gap.begin; at < gap.end; ++at)
-    (gap.needed[static_cast<std::size_t>(at - gap.begin)] ? needed : others).push_back(line_[at]);
+    (is_needed(line_[at]) ? needed : others).push_back(line_[at]);
   for (int at = gap.first; at < gap.begin; ++at) needed.push_back(line_[at]);
   for (int at = gap.end; at < gap.last; ++at) needed.push_back(line_[at]);
   needed.insert(needed.end(), others.begin(), others.end());

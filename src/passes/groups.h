@@ -2,6 +2,9 @@
 // Groups of nodes that can become one node: a group is convex, so no path leaves it and returns.
 #pragma once
 
+#include <functional>
+#include <queue>
+#include <utility>
 #include <vector>
 
 #include "base/indexed_vector.h"
@@ -10,8 +13,8 @@
 namespace narrowgauge {
 
 // All nodes stand in a line, each behind what it reads and the members of a group side by side. So
-// whether two of its units depend on each other by a detour shows between their places, and what
-// is far away costs nothing (after Pearce and Kelly, 2006).
+// whether two of its units depend on each other by a detour shows between their places (after
+// Pearce and Kelly, 2006).
 class Groups {
  public:
   explicit Groups(const Graph& graph);
@@ -31,19 +34,25 @@ class Groups {
  private:
   // Two units of the line, and what stands between them.
   struct Gap {
-    int first = 0, begin = 0;    // places: where the earlier unit begins, and behind it
-    int end = 0, last = 0;       // where the later unit begins, and behind it
-    std::vector<bool> needed{};  // by the later unit; of the places from begin to end
-    bool is_detour = false;      // what is needed needs the earlier unit; not all is marked then
-    std::vector<int> open{};     // nodes whose inputs are still to be followed
+    int first = 0, begin = 0;  // places: where the earlier unit begins, and behind it
+    int end = 0, last = 0;     // where the later unit begins, and behind it
+    bool is_detour = false;    // what the later unit needs needs the earlier one
   };
+  // Marks what the later unit needs of the gap: all of it unless there is a detour.
   Gap gap_between(int node, int group) const;
-  void need(Gap& gap, int node) const;
+  void need(int node) const;
+  bool is_needed(int node) const { return needed_by_[node] == search_; }
 
   const Graph& graph_;
   IndexedVector<int, int> group_;                 // of each node
   IndexedVector<int, std::vector<int>> members_;  // of each group
   IndexedVector<int, int> line_, place_;          // the nodes in their line; where each stands
+  // Of the latest search: its number, which nodes have that are needed, and the nodes whose inputs
+  // are still to be followed, with their places.
+  mutable int search_ = 0;
+  mutable IndexedVector<int, int> needed_by_;
+  mutable std::priority_queue<std::pair<int, int>, std::vector<std::pair<int, int>>, std::greater<>>
+      open_;
 };
 
 }  // namespace narrowgauge
