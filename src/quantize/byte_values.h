@@ -36,8 +36,9 @@ using OwnScale = std::function<double(Value)>;
 // additions before them read. A contraction whose result an addition alone reads hands it on in
 // f32, as that addition belongs to its kernel's epilogue. What a Concat joins shares the format of
 // the result, but for a value that others read too and whose own scale, or that of these others, is
-// much finer: it keeps its own, and its bytes are quantized again for the Concat. Without scales
-// all that a Concat joins shares a format.
+// much finer: it keeps its own, and its bytes are quantized again for the Concat. A view or a pool
+// whose result's own scale is many times finer than its input's reads f32. Without scales all that
+// is joined shares a format.
 ByteValues byte_values(const Graph& graph, const std::set<int>& contractions,
                        const OwnScale& own_scale = {});
 

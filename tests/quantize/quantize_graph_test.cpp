@@ -11,6 +11,7 @@
 #include "narrowgauge/model.h"
 #include "ops/math/arithmetic.h"
 #include "ops/nn/conv.h"
+#include "ops/nn/max_pool.h"
 #include "ops/quantized/quantize_linear.h"
 #include "ops/shape/concat.h"
 #include "passes/remove_dead_code.h"
@@ -116,6 +117,27 @@ TEST(ByteValues, a_value_keeps_its_own_scale_where_a_concatenation_has_a_coarser
   EXPECT_EQ(groups.at("wide"), groups.at(all));  // which nobody else reads
   groups = groups_by(1.2);
   EXPECT_EQ(groups.at(a), groups.at(all));
+}
+
+TEST(ByteValues, a_part_or_maxima_of_a_much_coarser_value_are_made_from_f32) {
+  const Graph graph = frozen([](Network& net) {
+    const Value wide = net.relu(net.conv(images(net), 4, {}, "wide"));
+    const Value part = net.conv(net.slice(wide, 1, 0, 2, "part"), 2, {}, "of_part");
+    const Value maxima =
+        net.conv(net.apply(MaxPool{.kernel_shape = {1, 1}}, {wide}, "maxima"), 2, {}, "of_maxima");
+    return net.concat({net.conv(wide, 2, {}, "of_all"), part, maxima}, 1);
+  });
+  const auto ports_with = [&](double size_of_wide) {
+    return ports_of(graph, byte_values(graph, all_quantizable(graph), [&](Value value) {
+                      const std::string& name = graph.producer(value).name;
+                      return name == "part" || name == "maxima" ? 1 : size_of_wide;
+                    }));
+  };
+  for (const char* const port : {"part.0", "maxima.0"}) {
+    EXPECT_TRUE(ports_with(2).contains(port));
+    EXPECT_FALSE(ports_with(10).contains(port));
+  }
+  EXPECT_TRUE(ports_with(10).contains("of_part.0"));
 }
 
 TEST(ByteValues, a_sum_that_a_normalization_reads_stays_f32) {
