@@ -17,6 +17,7 @@
 #include "ops/nn/max_pool.h"
 #include "ops/quantized/quantize_linear.h"
 #include "ops/shape/concat.h"
+#include "ops/shape/slice.h"
 #include "ops/shape/transpose.h"
 
 namespace narrowgauge {
@@ -93,6 +94,7 @@ class Finder {
   void look_behind(Value value) {
     const Node& node = graph_.producer(value);
     if (!node.is<Concat>() && is_much_finer(value, node.input(0))) return;
+    if (has_much_finer_part(value, value)) return;
     const int data = node.is<Concat>() ? static_cast<int>(node.inputs.size()) : 1;
     for (int port = 0; port < data; ++port) {
       if (is_constant(graph_, node.input(port))) continue;
@@ -107,6 +109,21 @@ class Finder {
   bool is_much_finer(Value part, Value whole) const {
     const double own = own_scale_ ? own_scale_(part) : 0;  // 0: nothing finite was seen
     return own > 0 && own_scale_(whole) > most_coarser_whole * own;
+  }
+
+  // Whether one is made of a value, directly or by way of views, that could not tell its numbers
+  // apart if the value were made from bytes.
+  bool has_much_finer_part(Value value, Value whole) const {
+    return own_scale_ && std::ranges::any_of(readers_.of(value), [&](int reader) {
+             const Node& node = graph_.node(reader);
+             const bool takes_parts =
+                 (only_moves(node) && !node.is<Concat>()) || node.is<Slice>() || node.is<Split>();
+             if (!takes_parts || node.input(0) != value) return false;
+             for (int o = 0; o < std::ssize(node.outputs); ++o)
+               if (is_much_finer({reader, o}, whole) || has_much_finer_part({reader, o}, whole))
+                 return true;
+             return false;
+           });
   }
 
   // What groups need before any of them are joined by a Concat.
