@@ -89,7 +89,9 @@ struct NG_API ConvertOptions {
 struct NG_API EngineAccuracy {
   std::optional<double> accuracy;  // share of labels that are right, where there are labels
   double agreement = 1;            // share of samples with the class that the f32 network gives
-  double error = 0;  // root of mean squares of the difference to f32, over that of the outputs
+  // Root of mean squares of the difference to f32, over that of the output. Of several outputs that
+  // which is largest; outputs of whole numbers count where there are no others.
+  double error = 0;
 };
 
 // A contraction of the network, also one that int8 leaves as it is.

@@ -32,28 +32,16 @@ bool has_label(const Batch& batch, std::size_t inputs, const Tensor& scores) {
 
 }  // namespace
 
-// Sums over the samples.
+// Sums over the samples. Classes and labels are those of the first output.
 class Validation::Tally {
  public:
   explicit Tally(std::size_t inputs) : inputs_(inputs) {}
 
-  void add(const Batch& batch, const Tensor& found, const Tensor& in_f32) {
-    for (std::int64_t i = 0; i < found.size(); ++i) {
-      const double there = in_f32.at(i), difference = found.at(i) - there;
-      if (!std::isfinite(there)) continue;
-      squares_ += there * there;
-      errors_ += std::isfinite(difference) ? difference * difference : there * there;
-    }
-    const std::int64_t rows = found.dims().empty() ? 0 : found.dims()[0];
-    const bool labelled = rows > 0 && has_label(batch, inputs_, found);
-    if (labelled) check_labels(batch.tensors[inputs_], found.dims()[1]);
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const std::int64_t best = best_of(found, row);
-      agreed_ += best == best_of(in_f32, row);
-      if (labelled) right_ += static_cast<double>(best) == batch.tensors[inputs_].at(row);
-    }
-    samples_ += rows;
-    labels_ += labelled ? rows : 0;
+  void add(const Batch& batch, const Outputs& found, const Outputs& in_f32) {
+    differences_.resize(found.size());
+    for (std::size_t o = 0; o < found.size(); ++o)
+      if (counts(found, o)) differences_[o].add(found[o], in_f32.at(o));
+    add_classes(batch, found[0], in_f32[0]);
   }
 
   std::int64_t samples() const { return samples_; }
@@ -65,11 +53,51 @@ class Validation::Tally {
     };
     if (labels_ > 0) all.accuracy = share(right_, labels_);
     if (samples_ > 0) all.agreement = share(agreed_, samples_);
-    all.error = squares_ > 0 ? std::sqrt(errors_ / squares_) : errors_ > 0 ? 1 : 0;
+    for (const Difference& difference : differences_)
+      all.error = std::max(all.error, difference.relative());
     return all;
   }
 
  private:
+  // Of one output, over the samples.
+  struct Difference {
+    double squares = 0, errors = 0;
+
+    // A result of other dimensions, as where a network counts what it finds, has nothing in common.
+    void add(const Tensor& found, const Tensor& in_f32) {
+      const bool is_alike = found.dims() == in_f32.dims();
+      for (std::int64_t i = 0; i < in_f32.size(); ++i) {
+        const double there = in_f32.at(i), difference = is_alike ? found.at(i) - there : there;
+        if (!std::isfinite(there)) continue;
+        squares += there * there;
+        errors += std::isfinite(difference) ? difference * difference : there * there;
+      }
+    }
+
+    double relative() const {
+      return squares > 0 ? std::sqrt(errors / squares) : errors > 0 ? 1 : 0;
+    }
+  };
+
+  // Whole numbers, as of classes and positions, have no size that an error could be a part of.
+  static bool counts(const Outputs& outputs, std::size_t output) {
+    const auto has_fractions = [](const Tensor& tensor) { return is_floating(tensor.dtype()); };
+    return has_fractions(outputs[output]) || std::ranges::none_of(outputs, has_fractions);
+  }
+
+  void add_classes(const Batch& batch, const Tensor& found, const Tensor& in_f32) {
+    const std::int64_t rows = found.dims().empty() ? 0 : found.dims()[0];
+    const bool labelled = rows > 0 && has_label(batch, inputs_, found);
+    if (labelled) check_labels(batch.tensors[inputs_], found.dims()[1]);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::int64_t best = best_of(found, row);
+      agreed_ += found.dims() == in_f32.dims() && best == best_of(in_f32, row);
+      if (labelled) right_ += static_cast<double>(best) == batch.tensors[inputs_].at(row);
+    }
+    samples_ += rows;
+    labels_ += labelled ? rows : 0;
+  }
+
   void check_labels(const Tensor& labels, std::int64_t classes) const {
     for (std::int64_t row = 0; row < labels.size(); ++row) {
       const auto label = static_cast<std::int64_t>(labels.at(row));
@@ -79,7 +107,7 @@ class Validation::Tally {
   }
 
   std::size_t inputs_;
-  double squares_ = 0, errors_ = 0;
+  std::vector<Difference> differences_;  // by output
   std::int64_t samples_ = 0, labels_ = 0, agreed_ = 0, right_ = 0;
 };
 
@@ -91,7 +119,7 @@ Validation::Validation(const Graph& graph, std::shared_ptr<DataSource> source, s
       progress_(std::move(progress)) {
   require_inputs_fit(graph, *source_, "validation");
   Tally tally(inputs_);
-  run(graph, 0, [&](const Batch& batch, const Tensor& found) {
+  run(graph, 0, [&](const Batch& batch, const Outputs& found) {
     require_finite({batch.tensors.data(), inputs_}, "validation", tally.samples() + 1);
     outputs_.push_back(found);
     tally.add(batch, found, found);
@@ -103,7 +131,7 @@ EngineAccuracy Validation::of(const Graph& graph, std::int64_t most) const {
   Tally tally(inputs_);
   std::size_t at = 0;
   run(graph, most,
-      [&](const Batch& batch, const Tensor& found) { tally.add(batch, found, outputs_[at++]); });
+      [&](const Batch& batch, const Outputs& found) { tally.add(batch, found, outputs_[at++]); });
   return tally.result();
 }
 
@@ -173,7 +201,7 @@ std::vector<double> Validation::milliseconds(const std::vector<const Graph*>& gr
 }
 
 void Validation::run(const Graph& graph, std::int64_t most,
-                     const std::function<void(const Batch&, const Tensor&)>& use) const {
+                     const std::function<void(const Batch&, const Outputs&)>& use) const {
   FrozenNetwork network(graph, /*deterministic=*/true);
   const std::int64_t batch_size = fixed_batch(graph).value_or(validation_batch);
   BatchLoader loader(source_,
@@ -185,7 +213,7 @@ void Validation::run(const Graph& graph, std::int64_t most,
     const std::span inputs(batch->tensors.data(), inputs_);
     const std::int64_t rows = inputs[0].dims()[0];
     done += batch_size;
-    if (rows > 0) use(*batch, network.run(inputs)[0]);
+    if (rows > 0) use(*batch, network.run(inputs));
     if (progress_ && most == 0) progress_(std::min(done, count), count);
   }
 }

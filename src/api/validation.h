@@ -32,9 +32,10 @@ class Validation {
 
  private:
   class Tally;
+  using Outputs = std::vector<Tensor>;
   // Calls `use` with each batch and what the network gives for it.
   void run(const Graph& graph, std::int64_t most,
-           const std::function<void(const Batch&, const Tensor&)>& use) const;
+           const std::function<void(const Batch&, const Outputs&)>& use) const;
 
   Batch smallest_batch(const Graph& graph) const;  // of one sample, where the network takes it
 
@@ -42,7 +43,7 @@ class Validation {
   std::size_t inputs_;
   std::int64_t samples_;
   std::function<void(std::int64_t, std::int64_t)> progress_;
-  std::vector<Tensor> outputs_;  // the first of the network in f32, batch by batch
+  std::vector<Outputs> outputs_;  // of the network in f32, batch by batch
   EngineAccuracy before_;
 };
 

@@ -118,6 +118,7 @@ class Widening {
   Value cast(Value value, DType dtype) {
     NodeOptions options = options_of(rebuild_.graph().producer(value));
     options.name = name_of(value, dtype);
+    options.storages = {rebuild_.graph().info(value).storage};
     return rebuild_.graph().add(Cast{.to = dtype}, {value}, std::move(options));
   }
 

@@ -17,6 +17,7 @@
 #include "ops/nn/max_pool.h"
 #include "ops/quantized/quantize_linear.h"
 #include "ops/shape/concat.h"
+#include "ops/shape/slice.h"
 #include "ops/shape/transpose.h"
 
 namespace narrowgauge {
@@ -45,20 +46,23 @@ bool averages(const Node& node) { return node.is<AveragePool>() || node.is<Globa
 
 // How much coarser than its own a value's scale may be, for bytes that all its readers share.
 constexpr double most_coarser = 1.25;
+// The same where a part of a value, or its maxima, are made from its bytes. They are made faster
+// than from f32, and a pool that drops the negative half of its input alone makes it 2.
+constexpr double most_coarser_whole = 3;
 
 bool is_activation(const Node& node) { return node.is<Relu>() || node.is<Clip>(); }
 
 class Finder {
  public:
-  Finder(const Graph& graph, const std::set<int>& contractions)
-      : graph_(graph), readers_(graph), contractions_(contractions) {}
+  Finder(const Graph& graph, const std::set<int>& contractions, const OwnScale& own_scale)
+      : graph_(graph), readers_(graph), contractions_(contractions), own_scale_(own_scale) {}
 
-  ByteValues find(const OwnScale& own_scale) {
+  ByteValues find() {
     for (const int node : contractions_) read_as_bytes(node, 0);
     for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i)
       if (averages(graph_.node(i)) && group_of_.contains(graph_.node(i).input(0)))
         read_as_bytes(i, 0);
-    join_concatenated(own_scale);
+    join_concatenated();
     ByteValues found{{}, ports_};
     std::map<int, std::size_t> place;
     for (const auto& [value, group] : group_of_) {
@@ -89,6 +93,8 @@ class Finder {
 
   void look_behind(Value value) {
     const Node& node = graph_.producer(value);
+    if (!node.is<Concat>() && is_much_finer(value, node.input(0))) return;
+    if (has_much_finer_part(value, value)) return;
     const int data = node.is<Concat>() ? static_cast<int>(node.inputs.size()) : 1;
     for (int port = 0; port < data; ++port) {
       if (is_constant(graph_, node.input(port))) continue;
@@ -100,6 +106,26 @@ class Finder {
     }
   }
 
+  bool is_much_finer(Value part, Value whole) const {
+    const double own = own_scale_ ? own_scale_(part) : 0;  // 0: nothing finite was seen
+    return own > 0 && own_scale_(whole) > most_coarser_whole * own;
+  }
+
+  // Whether one is made of a value, directly or by way of views, that could not tell its numbers
+  // apart if the value were made from bytes.
+  bool has_much_finer_part(Value value, Value whole) const {
+    return own_scale_ && std::ranges::any_of(readers_.of(value), [&](int reader) {
+             const Node& node = graph_.node(reader);
+             const bool takes_parts =
+                 (only_moves(node) && !node.is<Concat>()) || node.is<Slice>() || node.is<Split>();
+             if (!takes_parts || node.input(0) != value) return false;
+             for (int o = 0; o < std::ssize(node.outputs); ++o)
+               if (is_much_finer({reader, o}, whole) || has_much_finer_part({reader, o}, whole))
+                 return true;
+             return false;
+           });
+  }
+
   // What groups need before any of them are joined by a Concat.
   struct Need {
     double coarsest = 0;                                      // own scale of its values
@@ -109,9 +135,9 @@ class Finder {
 
   // A part that only one Concat reads has no reader that could lose. Others are joined with the
   // result as long as nobody in the new group gets a scale much coarser than its own.
-  void join_concatenated(const OwnScale& own_scale) {
+  void join_concatenated() {
     if (concatenated_.empty()) return;
-    std::map<int, Need> needs = own_scale ? needs_of_groups(own_scale) : std::map<int, Need>{};
+    std::map<int, Need> needs = own_scale_ ? needs_of_groups() : std::map<int, Need>{};
     for (const auto& [part, whole] : concatenated_) {
       const int from = root_of(part), to = root_of(whole);
       if (from == to) continue;
@@ -126,7 +152,7 @@ class Finder {
   }
 
   // A group is read as it is by what does not only move it, and where several Concats read it.
-  std::map<int, Need> needs_of_groups(const OwnScale& own_scale) const {
+  std::map<int, Need> needs_of_groups() const {
     std::set<int> read;
     for (const auto& [node, port] : ports_)
       if (!only_moves(graph_.node(node))) read.insert(root_of(graph_.node(node).input(port)));
@@ -136,7 +162,7 @@ class Finder {
     std::map<int, Need> needs;
     for (const auto& [value, group] : group_of_) {
       Need& need = needs[root(group)];
-      need.coarsest = std::max(need.coarsest, own_scale(value));
+      need.coarsest = std::max(need.coarsest, own_scale_(value));
       if (read.contains(root(group))) need.finest = need.coarsest;
     }
     return needs;
@@ -178,6 +204,7 @@ class Finder {
   const Graph& graph_;
   const Readers readers_;
   const std::set<int>& contractions_;
+  const OwnScale& own_scale_;
   std::map<Value, int> group_of_;
   std::vector<int> joined_;  // the group that a group is part of, itself where it is a root
   std::set<std::pair<int, int>> ports_;
@@ -218,7 +245,7 @@ bool reads_bytes(const Graph& graph, int index) {
 
 ByteValues byte_values(const Graph& graph, const std::set<int>& contractions,
                        const OwnScale& own_scale) {
-  return Finder(graph, contractions).find(own_scale);
+  return Finder(graph, contractions, own_scale).find();
 }
 
 }  // namespace narrowgauge

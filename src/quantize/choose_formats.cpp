@@ -24,7 +24,9 @@ std::map<Value, AffineFormat> choose_formats(const Graph& graph, const ByteValue
 OwnScale own_scale(const Graph& graph, const Calibration& calibration,
                    std::string_view calibrator) {
   return [&graph, &calibration, by = std::string(calibrator)](Value value) -> double {
-    const Histogram& histogram = calibration.of(graph.value_name(value)).histogram;
+    const std::string name = graph.value_name(value);
+    if (!calibration.has(name)) return 0;
+    const Histogram& histogram = calibration.of(name).histogram;
     if (histogram.is_empty()) return 0;
     return affine_format(choose_range(by, histogram, {}), DType::u8).scale;
   };

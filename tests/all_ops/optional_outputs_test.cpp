@@ -83,6 +83,7 @@ std::vector<std::set<int>> choices(int count) {
 }
 
 Graph with_batch_open_and_bound(const Graph& graph) {
+  if (graph.inputs().empty()) return graph;
   Graph open = graph;
   try {
     open = with_open_batch(graph);

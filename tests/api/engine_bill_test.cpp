@@ -52,6 +52,27 @@ TEST(EngineBill, a_value_beside_larger_ones_keeps_a_scale_for_its_other_readers)
     EXPECT_LT(op.sensitivity.value(), 0.04) << op.name;
 }
 
+// The second output is made from the small half of values that are read on one scale.
+Value small_beside_large(Network& net) {
+  const Value x = images(net);
+  const Value small = net.relu(net.conv(x, 8, {.stride = 2}, "small"));
+  const Value factor = net.parameter("factor", {}, Initial::constant(100));
+  const Value large = net.apply(Mul{}, {net.relu(net.conv(x, 8, {.stride = 2}, "large")), factor});
+  const Value both = net.conv(net.concat({small, large}, 1), 16, {.groups = 16}, "rough");
+  net.output("part", net.slice(both, 1, 0, 8));
+  return both;
+}
+
+TEST(EngineBill, has_the_error_of_the_output_that_loses_most) {
+  ConvertOptions options = options_for(EnginePrecision::int8);
+  options.sensitivity = true;
+  options.max_drop = 1000;
+  const Engine engine = convert(Model("two", small_beside_large), options);
+  EXPECT_GT(engine.report().after.error, 0.1);
+  for (const ConvertedOp& op : engine.report().ops)
+    EXPECT_EQ(op.sensitivity.value() > 0.1, op.name == "rough") << op.name;
+}
+
 std::map<std::string, std::string> formats_in_file(const std::string& path) {
   const Graph graph = Model::from_onnx(path).graph(Mode::evaluate);
   std::map<std::string, std::string> formats;

@@ -11,6 +11,7 @@
 #include "narrowgauge/model.h"
 #include "ops/math/arithmetic.h"
 #include "ops/nn/conv.h"
+#include "ops/nn/max_pool.h"
 #include "ops/quantized/quantize_linear.h"
 #include "ops/shape/concat.h"
 #include "passes/remove_dead_code.h"
@@ -116,6 +117,43 @@ TEST(ByteValues, a_value_keeps_its_own_scale_where_a_concatenation_has_a_coarser
   EXPECT_EQ(groups.at("wide"), groups.at(all));  // which nobody else reads
   groups = groups_by(1.2);
   EXPECT_EQ(groups.at(a), groups.at(all));
+}
+
+TEST(ByteValues, maxima_of_a_much_coarser_value_are_made_from_f32) {
+  const Graph graph = frozen([](Network& net) {
+    const Value wide = net.relu(net.conv(images(net), 4, {}, "wide"));
+    const Value maxima = net.apply(MaxPool{.kernel_shape = {1, 1}}, {wide}, "maxima");
+    return net.concat({net.conv(wide, 2, {}, "of_all"), net.conv(maxima, 2, {}, "of_maxima")}, 1);
+  });
+  const auto ports_with = [&](double size_of_wide) {
+    return ports_of(graph, byte_values(graph, all_quantizable(graph), [&](Value value) {
+                      return graph.producer(value).name == "maxima" ? 1 : size_of_wide;
+                    }));
+  };
+  EXPECT_TRUE(ports_with(2).contains("maxima.0"));
+  EXPECT_FALSE(ports_with(10).contains("maxima.0"));
+  EXPECT_TRUE(ports_with(10).contains("of_maxima.0"));
+}
+
+TEST(ByteValues, a_concatenation_that_has_a_much_finer_part_is_made_from_f32) {
+  const Graph graph = frozen([](Network& net) {
+    const Value x = images(net);
+    const Value a = net.relu(net.conv(x, 2, {}, "a"));
+    const Value b = net.relu(net.conv(x, 2, {}, "b"));
+    const Value both = net.reshape(net.concat({a, b}, 1, "both"), {net.batch(), 4, 4, 16}, "view");
+    const Value part = net.conv(net.slice(both, 1, 0, 2, "part"), 2, {}, "of_part");
+    return net.concat({net.conv(both, 2, {}, "of_all"), part}, 1);
+  });
+  const auto ports_with = [&](double size_of_whole) {
+    return ports_of(graph, byte_values(graph, all_quantizable(graph), [&](Value value) {
+                      return graph.producer(value).name == "part" ? 1 : size_of_whole;
+                    }));
+  };
+  for (const char* const port : {"both.0", "both.1", "view.0"}) {
+    EXPECT_TRUE(ports_with(2).contains(port)) << port;
+    EXPECT_FALSE(ports_with(10).contains(port)) << port;
+  }
+  EXPECT_TRUE(ports_with(10).contains("of_all.0"));
 }
 
 TEST(ByteValues, a_sum_that_a_normalization_reads_stays_f32) {
