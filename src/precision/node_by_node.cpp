@@ -113,7 +113,7 @@ class NodeByNode {
     result.name = vertex.name;
     result.op = vertex.node->op->full_name();
     if (const auto nothing = nothing_to_choose(vertex)) {
-      const bool by_node = override_of && override_of->pattern == vertex.name;
+      const bool by_node = override_of && is_by_name(*override_of, vertex);
       const bool keeps = !wanted_.master_weights && is_parameter(vertex);
       require(!by_node || keeps, "precision: override '", override_of ? override_of->text : "",
               "': nothing to choose, ", text(*nothing));
