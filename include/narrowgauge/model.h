@@ -146,6 +146,10 @@ class NG_API Model {
   // Makes predict() and Trainer::evaluate() compute as `wanted`, in plain f32 by default. Once a
   // Trainer is made, they compute as it trains.
   void set_precision(PrecisionRequest wanted);
+  // The same by a plan for graph(Mode::evaluate), or by one that this network was to be trained by,
+  // which is followed where the graphs have the same nodes. ModelError for a plan of another
+  // network.
+  void set_plan(PrecisionPlan plan);
   // How many bytes the plans of input shapes may take, those of predictions, and of each graph of a
   // Trainer or Step of this model: 256 MiB unless this is called. The oldest go first, but the last
   // 32 are kept in any case. A shape whose plan is not kept is compiled again. Throws UsageError

@@ -102,6 +102,8 @@ struct NG_API PrecisionPlan {
   std::vector<PlanEntry> entries;  // in the order of the graph
   bool master_weights = true;      // whether narrow parameters have a master in f32
   WeightRounding rounding = WeightRounding::stochastic;  // of those that have none
+  // Of a plan to train by: the fingerprint of the graph that predicts, which may follow this plan.
+  std::string network{};
 
   const PlanEntry* find(std::string_view name) const;  // nullptr: none
   bool operator==(const PrecisionPlan&) const = default;
@@ -111,8 +113,10 @@ struct NG_API PrecisionPlan {
 // by hand comes back with the rule `edited`. A plan states contracts, not how a machine keeps
 // them, so it reads the same on every machine.
 NG_API std::string print(const PrecisionPlan& plan);
-// Throws ModelError naming the line for damaged text, a plan of another model, unknown, missing or
-// repeated nodes, and formats that a node cannot have.
+// For a graph that predicts, a plan by which its network was to be trained is followed: its lines
+// decide on the nodes that both graphs have, and its policy on others. Throws ModelError naming the
+// line for damaged text, a plan of another model, unknown, missing or repeated nodes, and formats
+// that a node cannot have.
 NG_API PrecisionPlan read_plan(std::string_view text, const Graph& f32_graph);
 NG_API void save_plan(const PrecisionPlan& plan, const std::string& path);  // throws DataError
 // Reads a file that save_plan() wrote; throws DataError and what read_plan() throws.

@@ -201,5 +201,123 @@ TEST(file_plans, ops_of_older_opsets_keep_the_names_of_their_nodes) {
     EXPECT_TRUE(node.name == "x" || node.name == "y" || node.name.starts_with("head")) << node.name;
 }
 
+// Two products, with names that need quotes, and a node called as another.
+std::string classifier() {
+  SmallModel model(17);
+  model.input("images", "f32[N,4]").initializer("w", weight(4, 8)).initializer("v", weight(8, 3));
+  model.node("MatMul", {"images", "w"}, {"h"});
+  call(model, "first \"product\" # 1");
+  model.node("Relu", {"h"}, {"r"});
+  call(model, "same");
+  model.node("Tanh", {"r"}, {"t"});
+  call(model, "same");
+  model.node("MatMul", {"t", "v"}, {"scores"}).node("Identity", {"scores"}, {"logits"});
+  return saved(model.output("logits"));
+}
+
+constexpr const char* first_product = "first \"product\" # 1";
+
+Optimizer mixed(Optimizer optimizer) {
+  enable_mixed_precision(optimizer, DType::bf16);
+  return optimizer;
+}
+
+// By the model's plan with the first product in f32.
+PrecisionPlan edited(PrecisionPlan plan) {
+  for (PlanEntry& entry : plan.entries)
+    if (entry.name == first_product) {
+      entry.dtype = DType::f32;
+      entry.math = plan.f32_math;
+      entry.rule = PrecisionRule::edited;
+    }
+  return plan;
+}
+
+TEST(file_plans, a_training_follows_a_plan_of_predictions) {
+  const std::string path = classifier();
+  Model model = Model::from_onnx(path);
+  const PrecisionPlan plan =
+      edited(make_precision_plan(model.graph(Mode::evaluate), {.narrow = DType::bf16}));
+  const Trainer trainer(model, softmax_cross_entropy(), sgd(0.1), {.plan_text = print(plan)});
+  EXPECT_EQ(format_of(trainer.plan(), first_product), "f32");
+  EXPECT_EQ(format_of(trainer.plan(), "scores"), "bf16");
+  EXPECT_EQ(trainer.plan().narrow, DType::bf16);
+  const std::string text = print(trainer.plan());
+  EXPECT_EQ(read_plan(text, trainer.graph()), trainer.plan());
+  bool backward = false;
+  for (const PlanEntry& entry : trainer.plan().entries)
+    backward = backward ||
+               (entry.dtype == DType::bf16 && entry.name.find("gradient") != std::string::npos);
+  EXPECT_TRUE(backward) << text;
+}
+
+TEST(file_plans, predictions_and_other_trainings_follow_a_plan_of_a_training) {
+  const std::string path = classifier();
+  Model trained = Model::from_onnx(path);
+  const Trainer trainer(trained, softmax_cross_entropy(), mixed(sgd(0.1)));
+  const std::string text = print(edited(trainer.plan()));
+  Model model = Model::from_onnx(path);
+  const PrecisionPlan followed = read_plan(text, model.graph(Mode::evaluate));
+  EXPECT_EQ(format_of(followed, first_product), "f32");
+  EXPECT_EQ(format_of(followed, "scores"), "bf16");
+  EXPECT_EQ(read_plan(print(followed), model.graph(Mode::evaluate)), followed);
+  model.set_plan(followed);
+  EXPECT_EQ(format_of(make_precision_plan(model.graph(Mode::evaluate), {}), "scores"), "f32");
+  EXPECT_EQ(explain(model).node(first_product).entry.dtype, DType::f32);
+  EXPECT_EQ(explain(model).node("scores").entry.dtype, DType::bf16);
+  const Trainer adams(model, softmax_cross_entropy(), adam(0.1), {.plan_text = text});
+  EXPECT_EQ(format_of(adams.plan(), first_product), "f32");
+  EXPECT_EQ(format_of(adams.plan(), "scores"), "bf16");
+}
+
+TEST(file_plans, a_plan_of_another_network_is_refused_everywhere) {
+  Model model = Model::from_onnx(classifier());
+  Model other("other", [](Network& net) {
+    return net.linear(net.input("x", {net.batch(), 4}), 3);
+  });
+  const PrecisionPlan plan =
+      make_precision_plan(other.graph(Mode::evaluate), {.narrow = DType::bf16});
+  const PrecisionPlan of_training = Trainer(other, softmax_cross_entropy(), mixed(sgd(0.1))).plan();
+  for (const PrecisionPlan& each : {plan, of_training}) {
+    const auto said = [](const std::string& text) {
+      EXPECT_NE(text.find("the plan belongs to another model: 'other'"), std::string::npos) << text;
+      EXPECT_EQ(text.find('\n'), std::string::npos);
+    };
+    said(refusal([&] { read_plan(print(each), model.graph(Mode::evaluate)); }));
+    said(refusal([&] { model.set_plan(each); }));
+    said(refusal(
+        [&] { Trainer(model, softmax_cross_entropy(), sgd(0.1), {.plan_text = print(each)}); }));
+    said(refusal([&] { convert(model, {.plan = each}); }));
+  }
+}
+
+TEST(file_plans, an_engine_is_in_the_formats_of_a_plan) {
+  Model model = Model::from_onnx(classifier());
+  const PrecisionPlan plan =
+      edited(make_precision_plan(model.graph(Mode::evaluate), {.narrow = DType::bf16}));
+  const Engine engine = convert(model, {.plan = plan});
+  EXPECT_EQ(engine.report().precision, EnginePrecision::bf16);
+  ASSERT_EQ(engine.report().ops.size(), 2U);
+  EXPECT_EQ(engine.report().ops[0].precision, "f32");
+  EXPECT_EQ(engine.report().ops[1].precision, "bf16");
+  model.set_plan(plan);
+  const Tensor x = floats({1, 4}, {1, 2, 3, 4});
+  const Tensor expected = model.predict(x), got = engine.predict(x);
+  for (std::int64_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got.at(i), expected.at(i), 1e-2);
+  EXPECT_THROW(convert(model, {.precision = EnginePrecision::int8, .plan = plan}), UsageError);
+}
+
+// What a training keeps beside its weights for predictions names no node that only it had.
+TEST(file_plans, plans_of_saved_weights_are_read_again) {
+  const std::string path = classifier(),
+                    weights = ::testing::TempDir() + "file_plans_test.safetensors";
+  Model trained = Model::from_onnx(path);
+  const Trainer trainer(trained, softmax_cross_entropy(), mixed(sgd(0.1)));
+  trained.save(weights);
+  Model model = Model::from_onnx(path);
+  model.load(weights);
+  EXPECT_EQ(explain(model).node("scores").entry.dtype, DType::bf16);
+}
+
 }  // namespace
 }  // namespace narrowgauge::file_plans_test
