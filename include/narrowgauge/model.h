@@ -93,11 +93,11 @@ struct OnnxTraining {
 
 // predict() and run() may be called from any number of threads at once. Each call computes in
 // memory of its own. As many of these as the machine has cores (at least four) are kept for later
-// calls, and the plans of the last input shapes (set_plan_memory()). Changes of weights or precision (set_state(),
-// load(), set_precision(), a Trainer's step() and resume()) wait for running predictions, and later
-// predictions wait for them; so it is with the first prediction of each shape, which compiles. A
-// Trainer belongs to one thread at a time. A Model that was moved from throws UsageError when it is
-// used; assigned to, it is as good as any.
+// calls, and the plans of the last input shapes (set_plan_memory()). Changes of weights or
+// precision (set_state(), load(), set_precision(), a Trainer's step() and resume()) wait for
+// running predictions, and later predictions wait for them; so it is with the first prediction of
+// each shape, which compiles. A Trainer belongs to one thread at a time. A Model that was moved
+// from throws UsageError when it is used; assigned to, it is as good as any.
 class NG_API Model {
  public:
   // Builds the network and its initial weights, a function of the seed. `name` is for files and
@@ -114,9 +114,11 @@ class NG_API Model {
   // Writes what predict() computes as a file of ONNX: in f32, or with a Cast wherever
   // set_precision() changes a format. Inputs, outputs, parameters and nodes keep their names, and
   // open sizes stay open; `batch` fixes the first size of all inputs where it is open, and then no
-  // other may be. Weights of 2 GiB and more go to the file `path`.data beside it. Throws ModelError
-  // naming node and op for what ONNX cannot say, UnknownValueError where a shape depends on values
-  // that only a run knows, DataError for what cannot be written.
+  // other may be. An op of the program is said by the ops that it decomposes into, or stands in its
+  // own domain with its attributes: from_onnx() reads it where register_op() made it known. Weights
+  // of 2 GiB and more go to the file `path`.data beside it. Throws ModelError naming node and op
+  // for what ONNX cannot say, UnknownValueError where a shape depends on values that only a run
+  // knows, DataError for what cannot be written.
   void to_onnx(const std::string& path, std::optional<std::int64_t> batch = {}) const;
   // The bytes of such a file, with all weights inside; DataError from 2 GiB on.
   [[nodiscard]] std::vector<std::byte> to_onnx(std::optional<std::int64_t> batch = {}) const;

@@ -114,6 +114,7 @@ class Lists {
     if (!may_be_narrow) return;
     if (!vertex.takes(narrow)) {
       result.refusal = PrecisionRule::dtype_not_supported;
+      result.note = vertex.why_no_kernel(narrow);
     } else if (!result.refusal && narrow_nodes_.may_be && !narrow_nodes_.may_be(vertex)) {
       result.refusal = PrecisionRule::not_requested;
       result.note = narrow_nodes_.text;

@@ -148,7 +148,8 @@ class NodeByNode {
     require(choice.rule != PrecisionRule::override_by_name, "precision: override '", choice.note,
             "': ", vertex.node->op->full_name(), " of node '", vertex.name, "' does not take ",
             choice.dtype);
-    return {DType::f32, PrecisionRule::dtype_not_supported, choice.precision};
+    return {DType::f32, PrecisionRule::dtype_not_supported, choice.precision,
+            vertex.why_no_kernel(choice.dtype)};
   }
 
   const Graph& graph_;
