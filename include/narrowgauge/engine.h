@@ -51,6 +51,9 @@ struct NG_API EnginePixels {
 // How convert() works.
 struct NG_API ConvertOptions {
   EnginePrecision precision = EnginePrecision::automatic;  // see EnginePrecision
+  // Formats by a plan for the model's graph(Mode::evaluate), or one that it was to be trained by,
+  // as Model::set_plan() takes them; `precision` is then that of the plan, or automatic.
+  std::optional<PrecisionPlan> plan{};
   // Samples whose first tensors are the inputs of the network, in its order. Needed for int8, whose
   // ranges they tell; unlabelled ones will do.
   std::shared_ptr<DataSource> calibration{};

@@ -114,9 +114,11 @@ class NG_API Model {
   // Writes what predict() computes as a file of ONNX: in f32, or with a Cast wherever
   // set_precision() changes a format. Inputs, outputs, parameters and nodes keep their names, and
   // open sizes stay open; `batch` fixes the first size of all inputs where it is open, and then no
-  // other may be. Weights of 2 GiB and more go to the file `path`.data beside it. Throws ModelError
-  // naming node and op for what ONNX cannot say, UnknownValueError where a shape depends on values
-  // that only a run knows, DataError for what cannot be written.
+  // other may be. An op of the program is said by the ops that it decomposes into, or stands in its
+  // own domain with its attributes: from_onnx() reads it where register_op() made it known. Weights
+  // of 2 GiB and more go to the file `path`.data beside it. Throws ModelError naming node and op
+  // for what ONNX cannot say, UnknownValueError where a shape depends on values that only a run
+  // knows, DataError for what cannot be written.
   void to_onnx(const std::string& path, std::optional<std::int64_t> batch = {}) const;
   // The bytes of such a file, with all weights inside; DataError from 2 GiB on.
   [[nodiscard]] std::vector<std::byte> to_onnx(std::optional<std::int64_t> batch = {}) const;
@@ -146,6 +148,10 @@ class NG_API Model {
   // Makes predict() and Trainer::evaluate() compute as `wanted`, in plain f32 by default. Once a
   // Trainer is made, they compute as it trains.
   void set_precision(PrecisionRequest wanted);
+  // The same by a plan for graph(Mode::evaluate), or by one that this network was to be trained by,
+  // which is followed where the graphs have the same nodes. ModelError for a plan of another
+  // network.
+  void set_plan(PrecisionPlan plan);
   // How many bytes the plans of input shapes may take, those of predictions, and of each graph of a
   // Trainer or Step of this model: 256 MiB unless this is called. The oldest go first, but the last
   // 32 are kept in any case. A shape whose plan is not kept is compiled again. Throws UsageError

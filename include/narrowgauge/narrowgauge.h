@@ -4,6 +4,7 @@
 
 #include "narrowgauge/answer_profile.h"
 #include "narrowgauge/bench.h"
+#include "narrowgauge/check_gradients.h"
 #include "narrowgauge/checkpoint.h"
 #include "narrowgauge/compare.h"
 #include "narrowgauge/csv_log.h"

@@ -21,7 +21,8 @@ struct PrecisionRequest {
   std::string policy = "lists";  // who decides what becomes narrow: one of policy_names()
   // "Sum=deny" changes the class of an op (allow, infer, clear, deny, unlisted), "conv1=f32" the
   // format of a node (f32, f16, bf16). The left side is an op, a node, or a pattern of nodes with *
-  // and ?. The last that matches counts.
+  // and ?; a node inside a Loop, If or Scan goes by its own name as well as by its entry's. The
+  // last that matches counts.
   std::vector<std::string> overrides{};
   // Whether parameters stay in f32. Without, those that only narrow nodes read are kept in the
   // narrow format alone, and updates round them.
@@ -101,6 +102,8 @@ struct NG_API PrecisionPlan {
   std::vector<PlanEntry> entries;  // in the order of the graph
   bool master_weights = true;      // whether narrow parameters have a master in f32
   WeightRounding rounding = WeightRounding::stochastic;  // of those that have none
+  // Of a plan to train by: the fingerprint of the graph that predicts, which may follow this plan.
+  std::string network{};
 
   const PlanEntry* find(std::string_view name) const;  // nullptr: none
   bool operator==(const PrecisionPlan&) const = default;
@@ -110,8 +113,10 @@ struct NG_API PrecisionPlan {
 // by hand comes back with the rule `edited`. A plan states contracts, not how a machine keeps
 // them, so it reads the same on every machine.
 NG_API std::string print(const PrecisionPlan& plan);
-// Throws ModelError naming the line for damaged text, a plan of another model, unknown, missing or
-// repeated nodes, and formats that a node cannot have.
+// For a graph that predicts, a plan by which its network was to be trained is followed: its lines
+// decide on the nodes that both graphs have, and its policy on others. Throws ModelError naming the
+// line for damaged text, a plan of another model, unknown, missing or repeated nodes, and formats
+// that a node cannot have.
 NG_API PrecisionPlan read_plan(std::string_view text, const Graph& f32_graph);
 NG_API void save_plan(const PrecisionPlan& plan, const std::string& path);  // throws DataError
 // Reads a file that save_plan() wrote; throws DataError and what read_plan() throws.

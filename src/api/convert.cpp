@@ -10,6 +10,8 @@
 #include "base/floating_environment.h"
 #include "io/onnx/export.h"
 #include "io/onnx/write.h"
+#include "precision/follow.h"
+#include "precision/plan_reader.h"
 #include "quantize/freeze.h"
 #include "quantize/range.h"
 
@@ -41,6 +43,7 @@ class Converter {
   Converter(const Model& model, const ConvertOptions& options)
       : name_(model.name()),
         options_(options),
+        precision_(precision_of(options)),
         given_(frozen_graph(model)),
         f32_(is_quantized(given_) ? without_rounding(given_) : given_) {}
 
@@ -50,7 +53,7 @@ class Converter {
     if (is_automatic() && !report_.max_drop) report_.max_drop = usual_drop;
     report_.bytes_before = weight_bytes(f32_, true);
     measure_before();
-    EngineForm form = is_automatic() ? fastest() : in_format(options_.precision);
+    EngineForm form = is_automatic() ? fastest() : in_format(precision_);
     report_.precision = form.precision;
     report_.after = form.accuracy;
     report_.ops = std::move(form.ops);
@@ -65,7 +68,16 @@ class Converter {
   }
 
  private:
-  bool is_automatic() const { return options_.precision == EnginePrecision::automatic; }
+  bool is_automatic() const { return precision_ == EnginePrecision::automatic; }
+
+  static EnginePrecision precision_of(const ConvertOptions& options) {
+    if (!options.plan) return options.precision;
+    const EnginePrecision of_plan = parse_engine_precision(name(options.plan->narrow));
+    require(options.precision == EnginePrecision::automatic || options.precision == of_plan,
+            "convert: the plan is in ", name(of_plan), ", and ", name(options.precision),
+            " was asked for");
+    return of_plan;
+  }
 
   void check() const {
     check_ranges();
@@ -85,9 +97,9 @@ class Converter {
     const bool has_files =
         !options_.calibration_files.empty() || !options_.keep_calibration.empty();
     const bool chooses = has_files || options_.calibrator != ConvertOptions{}.calibrator;
-    const bool asked = options_.precision == EnginePrecision::int8;
-    require(!chooses || asked || is_automatic(), "convert: ranges are for int8, ",
-            name(options_.precision), " has none");
+    const bool asked = precision_ == EnginePrecision::int8;
+    require(!chooses || asked || is_automatic(), "convert: ranges are for int8, ", name(precision_),
+            " has none");
     require(!chooses || !is_quantized(given_), "convert: ", name_,
             " is quantized already, its own ranges stay");
     if (!is_quantized(given_) && (asked || has_files)) require_quantizable(name_, f32_, options_);
@@ -118,7 +130,9 @@ class Converter {
     if (precision == EnginePrecision::int8) return on_bytes();
     EngineForm form{precision, f32_, report_.before, {}};
     if (precision != EnginePrecision::f32) {
-      form.graph = in_narrow(f32_, precision == EnginePrecision::f16 ? DType::f16 : DType::bf16);
+      const DType narrow = precision == EnginePrecision::f16 ? DType::f16 : DType::bf16;
+      form.graph =
+          options_.plan ? in_narrow(f32_, follow(*options_.plan, f32_)) : in_narrow(f32_, narrow);
       form.accuracy = budget().accuracy(form.graph);
     }
     list_ops(form);
@@ -131,7 +145,7 @@ class Converter {
       const Node& node = form.graph.node(i);
       if (node.op->info.fusion != Fusion::contraction) continue;
       const std::string format = computes_in(form.graph, i);
-      const bool as_asked = format == name(form.precision);
+      const bool as_asked = options_.plan || format == name(form.precision);
       form.ops.push_back(
           converted_op(node, format, as_asked ? why() : "the precision lists have it so"));
     }
@@ -139,6 +153,7 @@ class Converter {
 
   // Why all ops have the format of the engine.
   const char* why() const {
+    if (options_.plan) return "by the plan";
     if (!is_automatic()) return "as asked for";
     return validation_ ? "the fastest within the budget" : "there are no samples to measure others";
   }
@@ -166,6 +181,7 @@ class Converter {
 
   const std::string name_;
   const ConvertOptions& options_;
+  const EnginePrecision precision_;
   const Graph given_, f32_;  // the latter without rounding, where it is quantized already
   std::optional<Validation> validation_;
   ConversionReport report_;
@@ -175,6 +191,7 @@ class Converter {
 
 Engine convert(const Model& model, const ConvertOptions& options) {
   const FloatingEnvironment environment(Subnormals::keep);
+  if (options.plan) require_same_network(*options.plan, model.graph(Mode::evaluate));
   Converted converted = Converter(model, options).run();
   return Engine(std::shared_ptr<Engine::Implementation>(new Engine::Implementation{
       Model(model.name(), network_of(std::move(converted.graph))), std::move(converted.report)}));

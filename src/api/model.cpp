@@ -9,6 +9,7 @@
 #include "passes/drop_masters.h"
 #include "passes/in_f64.h"
 #include "precision/follow.h"
+#include "precision/plan_reader.h"
 #include "precision/policy.h"
 #include "precision/subnormals.h"
 
@@ -154,6 +155,13 @@ void Model::set_precision(PrecisionRequest wanted) {
   check(wanted);
   const std::lock_guard alone(implementation_->in_use);
   implementation_->set_precision(std::move(wanted));
+}
+
+void Model::set_plan(PrecisionPlan plan) {
+  const std::lock_guard alone(implementation_->in_use);
+  const Graph graph = implementation_->graph(Mode::evaluate);
+  require_same_network(plan, graph);
+  implementation_->set_precision(follow(plan, graph));
 }
 
 void Model::set_plan_memory(std::int64_t bytes) {

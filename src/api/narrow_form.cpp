@@ -12,10 +12,14 @@ namespace narrowgauge {
 namespace {
 
 Graph narrowed(const Graph& f32, const PrecisionRequest& request) {
-  return with_narrow_constants(apply(f32, make_precision_plan(f32, request)));
+  return in_narrow(f32, make_precision_plan(f32, request));
 }
 
 }  // namespace
+
+Graph in_narrow(const Graph& f32, const PrecisionPlan& plan) {
+  return with_narrow_constants(apply(f32, plan));
+}
 
 Graph in_narrow(const Graph& f32, DType narrow) { return narrowed(f32, {.narrow = narrow}); }
 

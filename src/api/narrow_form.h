@@ -2,9 +2,12 @@
 // Frozen networks in 16 bits, wholly or beside contractions on bytes.
 #pragma once
 
-#include "narrowgauge/graph.h"
+#include "narrowgauge/precision.h"
 
 namespace narrowgauge {
+
+// The network by a plan for this graph, with its weights stored in its formats.
+Graph in_narrow(const Graph& f32, const PrecisionPlan& plan);
 
 // The network as the precision lists have it in f16 or bf16, with its weights stored so.
 Graph in_narrow(const Graph& f32, DType narrow);

@@ -5,11 +5,13 @@
 
 #include "api/amp_choice.h"
 #include "api/built_network.h"
+#include "api/model_implementation.h"
 #include "base/open_file.h"
 #include "base/parallel.h"
 #include "passes/in_f64.h"
 #include "precision/amp.h"
 #include "precision/apply.h"
+#include "precision/fingerprint.h"
 #include "precision/follow.h"
 #include "precision/plan_reader.h"
 #include "precision/policy.h"
@@ -31,9 +33,10 @@ std::optional<GivenPlan> given_plan(const TrainerOptions& options) {
   return std::nullopt;
 }
 
-PrecisionPlan make_plan_for(const Graph& graph, const Optimizer& optimizer,
-                            const std::optional<GivenPlan>& given) {
-  if (given) return read_named_plan(given->text, given->name, graph);
+// `network` is the fingerprint of the graph that predicts.
+PrecisionPlan make_plan_for(const Graph& graph, const std::string& network,
+                            const Optimizer& optimizer, const std::optional<GivenPlan>& given) {
+  if (given) return read_named_plan(given->text, given->name, graph, network);
   PrecisionPlan plan = make_precision_plan(graph, optimizer.precision);
   require_effect(plan);
   return plan;
@@ -114,7 +117,9 @@ TrainingSetup set_up_training(const std::string& name, const BuildNetwork& build
   const Graph forward = loss_graph(name, build, loss, Mode::train);
   settle_loss_scale(optimizer, forward);
   Graph graph = make_training_graph(forward, optimizer);
-  PrecisionPlan plan = make_plan_for(graph, optimizer, given);
+  const std::string network = fingerprint(network_graph(name, build, Mode::evaluate));
+  PrecisionPlan plan = make_plan_for(graph, network, optimizer, given);
+  plan.network = network;
   if (!options.plan_reason.empty()) plan.reason = options.plan_reason;
   TrainingSetup setup{std::move(optimizer), std::move(options), std::move(graph), std::move(plan),
                       Graph(name)};

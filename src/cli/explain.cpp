@@ -14,6 +14,7 @@
 #include "cli/common/exit_code.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/model_precision.h"
 #include "cli/network_choice.h"
 #include "cli/output_file.h"
 #include "cli/run_folder.h"
@@ -76,11 +77,10 @@ KernelQuestion question_of(const ExplainFlags& flags, std::int64_t batch) {
 
 // Sizes that the file leaves open count as --batch.
 Answer answer_to_file(const ExplainFlags& flags, RunPrecision precision) {
-  require(
-      !precision.automatic && !flags.precision.plan && !flags.optimizer,
-      "explain: a file of ONNX takes --amp off, f16 or bf16, and neither --plan nor --optimizer");
+  require(!precision.automatic && !flags.optimizer,
+          "explain: a file of ONNX takes --amp off, f16 or bf16, and no --optimizer");
   Model model = Model::from_onnx(*flags.file, known_inputs(flags.known));
-  model.set_precision(precision);
+  set_precision(model, precision, flags.precision);
   KernelQuestion question = question_of(flags, flags.batch.value_or(1));
   for (const ModelPort& input : model.inputs())
     for (const Dim& dim : input.type ? input.type->shape : Shape{})
@@ -91,7 +91,9 @@ Answer answer_to_file(const ExplainFlags& flags, RunPrecision precision) {
     answer.hoisted = hoisted_values(model, question);
   }
   if (flags.save_plan)
-    save_plan(make_precision_plan(model.graph(Mode::evaluate), precision), *flags.save_plan);
+    save_plan(flags.precision.plan ? plan_for(model, flags.precision)
+                                   : make_precision_plan(model.graph(Mode::evaluate), precision),
+              *flags.save_plan);
   return answer;
 }
 
@@ -272,7 +274,7 @@ NG_COMMAND(explain, 40) {
              flags->kernels);
   add_word(app, {"--target", "T", "kernels for avx2, avx512, vnni, bf16 (AMD's) or amx"},
            flags->target, {"avx2", "avx512", "vnni", "bf16", "amx"});
-  add_text(app, {"--plan", "FILE", "explain this plan"}, flags->precision.plan);
+  add_plan(app, "explain this plan", flags->precision);
   add_text(app, {"--save-plan", "FILE", "write the plan"}, flags->save_plan);
   add_overrides(app, flags->precision);
   add_whole(app, {"--batch,-b", "N", "for the bytes of casts (128)"}, flags->batch, 1);

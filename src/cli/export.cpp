@@ -11,6 +11,7 @@
 #include "cli/common/json.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/model_precision.h"
 #include "cli/network_choice.h"
 #include "cli/output_file.h"
 #include "cli/run_folder.h"
@@ -91,7 +92,7 @@ int run_export(const ExportFlags& flags) {
   const RunPrecision precision = settle_precision(flags.precision, std::nullopt);
   check_used(precision, flags.precision);
   Model model = open_model(flags);
-  model.set_precision(precision);
+  set_precision(model, precision, flags.precision);
   model.to_onnx(*flags.onnx, flags.batch);
   report_export(flags, precision);
   return ExitCode::ok;
@@ -112,6 +113,7 @@ NG_COMMAND(export, 27) {
   add_whole(app, {"--batch,-b", "N", "samples at once (any number)"}, flags->batch, 1);
   add_amp(app, "off (default), f16 or bf16", flags->precision);
   add_policy(app, flags->precision);
+  add_plan(app, "in the formats of this precision plan", flags->precision);
   add_overrides(app, flags->precision);
   add_switch(app, {"--json", "", "one JSON object"}, flags->json);
   when_chosen(app, [flags, &action] { action = [flags] { return run_export(*flags); }; });

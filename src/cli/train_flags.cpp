@@ -6,6 +6,7 @@
 #include "cli/described.h"
 #include "cli/interval.h"
 #include "cli/metrics.h"
+#include "cli/model_precision.h"
 #include "cli/network_choice.h"
 #include "cli/watch.h"
 #include "io/readers/reader.h"
@@ -25,7 +26,7 @@ void add_run_flags(CLI::App& app, TrainFlags& flags) {
   add_masters(app, flags.precision);
   add_math_or_f64(app, flags.precision);
   add_overrides(app, flags.precision);
-  add_text(app, {"--plan", "FILE", "precision plan to train by"}, flags.precision.plan);
+  add_plan(app, "precision plan to train by", flags.precision);
   add_text(app, {"--save-plan", "FILE", "write the precision plan before training"},
            flags.save_plan);
   add_word_list(app, {"--compare", "A,B,..", "train in each of these formats and compare"},

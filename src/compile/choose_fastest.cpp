@@ -181,6 +181,10 @@ ChosenKernel choose_fastest(const Request& request, KernelMemory* memory, Stopwa
   if (candidates.size() == 1 || !std::all_of(candidates.begin(), candidates.end(), can_run_alone))
     return {std::move(candidates.front().offer), ""};
   get_ready(candidates);
+  if (!std::ranges::all_of(candidates, [](const KernelCandidate& each) {
+        return static_cast<bool>(each.offer.run);
+      }))
+    return {std::move(candidates.front().offer), ""};  // whoever takes it checks it
   if (too_little_for(
           lone_kernel_bytes(request.inputs, request.outputs, most_workspace(candidates)) +
           packed_bytes(candidates)))

@@ -2,9 +2,21 @@
 #include "compile/choose_kernels.h"
 
 #include "base/parallel.h"
+#include "ops/control/check_offer.h"
+#include "ops/table.h"
 #include "passes/operands.h"
 
 namespace narrowgauge {
+
+namespace {
+
+// What a kernel of the program says is known once its offer is ready.
+void make_ready_checked(const Request& request, Offer& offer, bool runs) {
+  if (runs) offer.get_ready();
+  if (!offer.prepare) check_offer(request, offer);
+}
+
+}  // namespace
 
 std::vector<ChosenKernel> choose_kernels(const Graph& graph, const std::set<Value>& read,
                                          const CompileOptions& options) {
@@ -21,6 +33,7 @@ std::vector<ChosenKernel> choose_kernels(const Graph& graph, const std::set<Valu
                           options.target, node.math,       node.name, options.deterministic};
     chosen.push_back(options.runs ? choose_fastest(request, options.kernels)
                                   : first_to_take(request));
+    if (!is_built_in(*node.op)) make_ready_checked(request, chosen.back().offer, options.runs);
   }
   if (options.runs)
     parallel_for(static_cast<std::int64_t>(chosen.size()), 1, [&](std::int64_t i, std::int64_t) {

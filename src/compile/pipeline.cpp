@@ -9,6 +9,7 @@
 #include "passes/attention_in_parts.h"
 #include "passes/bind_shapes.h"
 #include "passes/decompose.h"
+#include "passes/drop_identities.h"
 #include "passes/fold_constants.h"
 #include "passes/fold_normalizations.h"
 #include "passes/form_groups.h"
@@ -64,6 +65,7 @@ std::vector<Pass> pipeline(const CompileOptions& options) {
     passes.push_back({"fuse_tails", Stage::laid_out, for_target(fuse_tails)});
     passes.push_back({"fuse_elementwise", Stage::laid_out, for_target(fuse_elementwise)});
   }
+  passes.insert(passes.begin(), {"drop_identities", Stage::precise, drop_identities});
   if (!options.recompute.empty())
     passes.push_back(
         {"recompute", Stage::laid_out, [&](const Graph& graph) {

@@ -116,6 +116,13 @@ std::string lower(std::string_view text) {
   return result;
 }
 
+bool has_ports_for(const OpRecord& op, std::size_t outputs) {
+  const auto needed = static_cast<std::size_t>(
+      std::ranges::count_if(op.outputs, [](const Port& p) { return !p.optional && !p.variadic; }));
+  const bool open = !op.outputs.empty() && op.outputs.back().variadic;
+  return outputs >= needed && (open || outputs <= op.outputs.size());
+}
+
 std::vector<ValueInfo> infer_outputs(const Graph& graph, const OpRecord& op,
                                      const Attributes& attributes, const Values& inputs) {
   const Inference inference = inference_of(graph, op, inputs);
@@ -127,6 +134,8 @@ std::vector<ValueInfo> infer_outputs(const Graph& graph, const OpRecord& op,
     for (const Dim& dim : output.type.shape)
       require(!dim.is_known() || dim.value() >= 0, op.info.name, ": ", output.type,
               " has a size that is negative");
+  require(has_ports_for(op, outputs.size()), op.full_name(), ": infer() gives ", outputs.size(),
+          " types for the outputs '", op.info.outputs, '\'');
   if (op.numbers && !outputs.empty()) outputs[0].numbers = op.numbers(attributes.get(), inference);
   return outputs;
 }

@@ -2,6 +2,7 @@
 #include "ops/table.h"
 
 #include <mutex>
+#include <set>
 
 #include "base/unloading.h"
 
@@ -28,6 +29,16 @@ SharedTable& shared_table() {
 }  // namespace
 
 const OpTable& op_table() { return shared_table().table; }
+
+bool is_built_in(const OpRecord& op) {
+  static const auto& names = immortal<std::set<std::string>>([] {
+    std::set<std::string> all{record_of<Input>().full_name(), record_of<StateValue>().full_name(),
+                              record_of<Constant>().full_name()};
+    for (const OpRecord* each : built_in_ops()) all.insert(each->full_name());
+    return all;
+  }());
+  return names.contains(op.full_name());
+}
 
 void register_op(const OpRecord& op) {
   SharedTable& shared = shared_table();

@@ -12,6 +12,8 @@
 namespace narrowgauge {
 
 std::vector<const OpRecord*> built_in_ops();
+// Whether the op, or the one of its name, is one of them or of the graph's own.
+bool is_built_in(const OpRecord& op);
 
 }  // namespace narrowgauge
 

@@ -2,6 +2,7 @@
 #include "passes/decompose.h"
 
 #include "ops/control/composite.h"
+#include "ops/table.h"
 #include "passes/parts.h"
 
 namespace narrowgauge {
@@ -18,6 +19,20 @@ Parts parts_of_node(const Graph& graph, const Node& node) {
   return parts_of(*node.op, node.attributes, inputs);
 }
 
+// An op of the program may decompose into something else than it infers.
+void require_outputs_of(const Parts& parts, const Node& node) {
+  const std::vector<GraphOutput>& made = parts.graph.outputs();
+  require(made.size() == node.outputs.size(), "node '", node.full_name(), "': decompose() of ",
+          node.op->full_name(), " gives ", made.size(), " values for ", node.outputs.size(),
+          " outputs");
+  for (std::size_t o = 0; o < made.size(); ++o) {
+    const TensorType& type = parts.graph.type(made[o].value);
+    require(type == node.outputs[o].type, "node '", node.full_name(), "': decompose() of ",
+            node.op->full_name(), " gives ", type, " as output ", o, ", which is ",
+            node.outputs[o].type);
+  }
+}
+
 }  // namespace
 
 Graph decompose(const Graph& graph) {
@@ -26,6 +41,7 @@ Graph decompose(const Graph& graph) {
     const Node& node = graph.node(i);
     if (is_composite(node)) {
       const Parts parts = parts_of_node(graph, node);
+      if (!is_built_in(*node.op)) require_outputs_of(parts, node);
       add_parts(rebuild, i, parts.graph, parts.inputs, node.math);
     } else {
       rebuild.copy(i, with_regions(node, decompose), rebuild.mapped(node.inputs));

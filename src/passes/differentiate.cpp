@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
 #include <set>
 
 #include "base/enumerate.h"
 #include "base/indexed_vector.h"
 #include "ops/math/arithmetic.h"
 #include "ops/shape/reshape.h"
+#include "ops/table.h"
 #include "passes/rebuild.h"
 
 namespace narrowgauge {
@@ -107,7 +109,22 @@ class Differentiator {
       return;
     }
     Gradient context(graph_, node.inputs, outputs, output_gradients, wanted, differentiate_region);
-    accept(node, node.op->gradient(node.attributes.get(), context), wanted);
+    accept(node, gradient_of(node, context), wanted);
+  }
+
+  // An op of the program may throw anything.
+  static Values gradient_of(const Node& node, Gradient& context) {
+    if (is_built_in(*node.op)) return node.op->gradient(node.attributes.get(), context);
+    try {
+      return node.op->gradient(node.attributes.get(), context);
+    } catch (const UnknownValueError&) {
+      throw;
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw UsageError(concat("node '", node.full_name(), "': gradient() of ", node.op->full_name(),
+                              " failed: ", error.what()));
+    }
   }
 
   // Which of the wanted values reach the node: without these, the others have gradients.
@@ -138,6 +155,9 @@ class Differentiator {
     const int first_primitive = static_cast<int>(graph_.nodes().size());
     Rewriting rewriting(graph_, node.inputs, {});
     const Values primitives = node.op->decompose(node.attributes.get(), rewriting);
+    require(primitives.size() == node.outputs.size() || is_built_in(*node.op), "node '",
+            node.full_name(), "': decompose() of ", node.op->full_name(), " gives ",
+            primitives.size(), " values for ", node.outputs.size(), " outputs");
     Differentiator inner(graph_, sources, first_primitive);
     for (std::size_t o = 0; o < output_gradients.size(); ++o)
       if (!output_gradients[o].is_absent()) inner.seed(primitives.at(o), output_gradients[o]);
@@ -152,15 +172,19 @@ class Differentiator {
   }
 
   void accept(const Node& node, const Values& gradients, const std::vector<bool>& wanted) {
-    require<InternalError>(gradients.size() >= node.inputs.size(), "node '", node.full_name(),
-                           "': its gradient returns ", gradients.size(), " values for ",
-                           node.inputs.size(), " inputs");
+    const auto check = [&](bool holds, const auto&... message) {
+      require(holds, "node '", node.full_name(), "': gradient() of ", node.op->full_name(),
+              " gives ", message...);
+    };
+    const std::size_t most = std::max(node.inputs.size(), node.op->inputs.size());
+    check(gradients.size() >= node.inputs.size() && gradients.size() <= most, gradients.size(),
+          " values for ", node.inputs.size(), " inputs");
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       if (!wanted[k] || gradients[k].is_absent()) continue;
-      require<InternalError>(graph_.type(gradients[k]) == graph_.type(node.inputs[k]), "node '",
-                             node.full_name(), "': the gradient of input ", k, " is ",
-                             graph_.type(gradients[k]), ", the input is ",
-                             graph_.type(node.inputs[k]));
+      graph_.require_own(gradients[k], concat("node '", node.full_name(), "': gradient() of ",
+                                              node.op->full_name(), " gives for input ", k));
+      const TensorType &given = graph_.type(gradients[k]), &type = graph_.type(node.inputs[k]);
+      check(given == type, given, " for input ", k, ", which is ", type);
       contribute(node.inputs[k], gradients[k]);
     }
   }

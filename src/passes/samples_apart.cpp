@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/readers.h"
+#include "ops/math/cast.h"
 #include "ops/math/gemm.h"
 #include "ops/math/matmul.h"
 #include "ops/nn/average_pool.h"
@@ -96,7 +97,7 @@ class Samples {
     }
     if (node.is<BatchNormalization>()) return node.as<BatchNormalization>().training_mode == 0;
     return is_one_of<Conv, MaxPool, AveragePool, GlobalAveragePool, QuantizeLinear,
-                     DequantizeLinear, Reshape, Flatten, Transpose>(node);
+                     DequantizeLinear, Reshape, Flatten, Transpose, Identity>(node);
   }
 
   const Graph& graph_;

@@ -11,6 +11,7 @@
 #include "ops/math/cast.h"
 #include "passes/drop_masters.h"
 #include "precision/casting.h"
+#include "precision/kernels_take.h"
 #include "precision/parameters.h"
 #include "precision/plan_reader.h"
 #include "precision/region_links.h"
@@ -104,7 +105,8 @@ class Applier {
       attributes = Attributes::of(std::move(cast));
     }
     Values inputs = as_planned(node, plan, true);
-    if (!keeps_outputs(node, attributes, inputs)) inputs = as_planned(node, plan, false);
+    if (!keeps_outputs(node, attributes, inputs, options.math))
+      inputs = as_planned(node, plan, false);
     const Value made = to_.add(*node.op, std::move(attributes), std::move(inputs), options);
     check_outputs(node, plan, made);
     return made;
@@ -143,13 +145,14 @@ class Applier {
     return node.is<Cast>() || node.op->output_port(output).format == PortFormat::chosen;
   }
 
-  // Whether outputs whose format is not chosen keep their types.
-  bool keeps_outputs(const Node& node, const Attributes& attributes, const Values& inputs) const {
+  // Whether outputs whose format is not chosen keep their types, and a kernel takes the inputs.
+  bool keeps_outputs(const Node& node, const Attributes& attributes, const Values& inputs,
+                     Math math) const {
     const auto made = infer(node, attributes, to_, inputs);
     if (!made || made->size() != node.outputs.size()) return false;
     for (const auto& [o, type] : enumerate(*made))
       if (!is_chosen(node, o) && type != node.output(o).type) return false;
-    return true;
+    return why_no_kernel(from_, node, {types_of(to_, inputs), *made, math}).empty();
   }
 
   void check_outputs(const Node& node, const PlanEntry& plan, Value made) const {

@@ -77,7 +77,8 @@ void honour_scopes(PrecisionPlan& plan, const Graph& f32_graph) {
     if (!free || !marked(*vertex.node)) continue;
     FormatChoice choice = choose_in_scope(vertex, formats);
     if (choice.dtype != DType::f32 && !vertex.takes(choice.dtype))
-      choice = {DType::f32, PrecisionRule::dtype_not_supported, choice.precision};
+      choice = {DType::f32, PrecisionRule::dtype_not_supported, choice.precision,
+                vertex.why_no_kernel(choice.dtype)};
     entry.dtype = choice.dtype;
     entry.rule = choice.rule;
     entry.precision = choice.precision;

@@ -61,7 +61,7 @@ class Lists {
     const PrecisionVertex& vertex = vertices_[v];
     Candidate result{list_class(v), {}, false, ""};
     const Override* override_of = matched_[v];
-    const bool by_node = override_of && override_of->pattern == vertex.name;
+    const bool by_node = override_of && is_by_name(*override_of, vertex);
     if (override_of && override_of->precision) {
       require(!by_node || vertex.kind != Kind::cast, "precision: override '", override_of->text,
               "': a cast has no class, only a format");
@@ -114,6 +114,7 @@ class Lists {
     if (!may_be_narrow) return;
     if (!vertex.takes(narrow)) {
       result.refusal = PrecisionRule::dtype_not_supported;
+      result.note = vertex.why_no_kernel(narrow);
     } else if (!result.refusal && narrow_nodes_.may_be && !narrow_nodes_.may_be(vertex)) {
       result.refusal = PrecisionRule::not_requested;
       result.note = narrow_nodes_.text;

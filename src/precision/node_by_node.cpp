@@ -113,7 +113,7 @@ class NodeByNode {
     result.name = vertex.name;
     result.op = vertex.node->op->full_name();
     if (const auto nothing = nothing_to_choose(vertex)) {
-      const bool by_node = override_of && override_of->pattern == vertex.name;
+      const bool by_node = override_of && is_by_name(*override_of, vertex);
       const bool keeps = !wanted_.master_weights && is_parameter(vertex);
       require(!by_node || keeps, "precision: override '", override_of ? override_of->text : "",
               "': nothing to choose, ", text(*nothing));
@@ -148,7 +148,8 @@ class NodeByNode {
     require(choice.rule != PrecisionRule::override_by_name, "precision: override '", choice.note,
             "': ", vertex.node->op->full_name(), " of node '", vertex.name, "' does not take ",
             choice.dtype);
-    return {DType::f32, PrecisionRule::dtype_not_supported, choice.precision};
+    return {DType::f32, PrecisionRule::dtype_not_supported, choice.precision,
+            vertex.why_no_kernel(choice.dtype)};
   }
 
   const Graph& graph_;

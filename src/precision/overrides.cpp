@@ -25,12 +25,18 @@ Override parse_override(std::string_view text) {
 
 namespace {
 
+// Whose name is a path through the region's op, and which also has the name that it has there.
+bool is_in_region(const PrecisionVertex& vertex) {
+  return vertex.kind != PrecisionVertex::Kind::link && vertex.name != vertex.node->full_name();
+}
+
 bool fits(const Override& rule, const PrecisionVertex& vertex) {
   if (vertex.kind != PrecisionVertex::Kind::link) {
     const OpRecord& op = *vertex.node->op;
     if (rule.pattern == op.info.name || rule.pattern == op.full_name()) return true;
   }
-  return matches_wildcard(rule.pattern, vertex.name);
+  return matches_wildcard(rule.pattern, vertex.name) ||
+         (is_in_region(vertex) && matches_wildcard(rule.pattern, vertex.node->full_name()));
 }
 
 bool is_op_name(const std::string& name) {
@@ -52,6 +58,12 @@ std::string unknown_text(const Override& rule, std::span<const PrecisionVertex> 
 }
 
 }  // namespace
+
+bool is_by_name(const Override& rule, const PrecisionVertex& vertex) {
+  const bool may_be_called_so = vertex.kind != PrecisionVertex::Kind::source;
+  return rule.pattern == vertex.name ||
+         (may_be_called_so && is_in_region(vertex) && rule.pattern == vertex.node->full_name());
+}
 
 std::vector<const Override*> match_overrides(std::span<const Override> overrides,
                                              std::span<const PrecisionVertex> vertices) {

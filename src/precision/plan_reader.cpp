@@ -7,6 +7,7 @@
 #include "base/nearest.h"
 #include "base/open_file.h"
 #include "precision/fingerprint.h"
+#include "precision/follow.h"
 #include "precision/parameters.h"
 #include "precision/plan_text.h"
 #include "precision/policy.h"
@@ -18,8 +19,14 @@ namespace {
 
 class PlanReader {
  public:
-  PlanReader(std::string_view text, const Graph& graph)
-      : text_(text), graph_(graph), vertices_(precision_vertices(graph)) {
+  // `network` is the fingerprint of the predictions of the network that the graph trains, or of the
+  // graph itself, or "".
+  PlanReader(std::string_view text, const Graph& graph, std::string network)
+      : text_(text),
+        graph_(graph),
+        fingerprint_(fingerprint(graph)),
+        network_(std::move(network)),
+        vertices_(precision_vertices(graph)) {
     for (const PrecisionVertex& vertex : vertices_) by_name_.emplace(vertex.name, &vertex);
   }
 
@@ -42,6 +49,7 @@ class PlanReader {
       tokens = next_line();
     }
     for (; !tokens.empty(); tokens = next_line()) read_entry(tokens);
+    if (is_of_other_graph()) return followed();
     for (const PrecisionVertex& vertex : vertices_)
       check(lines_.contains(vertex.name), "the plan ends without node '", vertex.name, "'");
     return put_in_order();
@@ -68,6 +76,23 @@ class PlanReader {
     return {};
   }
 
+  // The first word of the next line that has any, which is still to be read.
+  std::string next_word() {
+    const auto [text, number] = std::pair(text_, number_);
+    const Tokens tokens = next_line();
+    text_ = text;
+    number_ = number;
+    return tokens.empty() ? std::string() : tokens[0];
+  }
+
+  bool is_of_other_graph() const { return plan_.model != fingerprint_; }
+
+  // Of predictions and trainings of one network any may follow the other.
+  bool is_of_graph_or_network() const {
+    if (!is_of_other_graph()) return true;
+    return !network_.empty() && (plan_.model == network_ || plan_.network == network_);
+  }
+
   Tokens header_line(std::string_view key, std::size_t words) {
     Tokens tokens = next_line();
     check(!tokens.empty() && tokens[0] == key, "expected '", key, "', got ",
@@ -84,9 +109,9 @@ class PlanReader {
     const Tokens model = header_line("model", 3);
     plan_.model = model[1];
     plan_.model_name = model[2];
-    check(plan_.model == fingerprint(graph_), "the plan belongs to another model: '",
-          plan_.model_name, "' (", plan_.model, "), not to '", graph_.name(), "' (",
-          fingerprint(graph_), ")");
+    if (next_word() == "network") plan_.network = header_line("network", 2)[1];
+    check(is_of_graph_or_network(), "the plan belongs to another model: '", plan_.model_name, "' (",
+          plan_.model, "), not to '", graph_.name(), "' (", fingerprint_, ")");
     plan_.narrow = read_dtype(header_line("narrow", 2)[1]);
     plan_.policy = header_line("policy", 2)[1];
     check(is_policy(plan_.policy), "unknown policy '", plan_.policy, "'");
@@ -125,6 +150,7 @@ class PlanReader {
     entry.name = tokens[0];
     entry.op = tokens[1];
     const auto found = by_name_.find(entry.name);
+    if (is_of_other_graph() && !is_same_op(found, entry.op)) return;
     if (found == by_name_.end()) refuse_node(entry.name);
     const auto [known, fresh] = lines_.emplace(entry.name, number_);
     check(fresh, "node '", entry.name, "' was on line ", known->second, " already");
@@ -141,6 +167,12 @@ class PlanReader {
     check_dtype(vertex, entry);
     settle_math(vertex, entry, entry.rule != rule_of_line);
     entries_.emplace(entry.name, std::move(entry));
+  }
+
+  using Vertices = std::map<std::string, const PrecisionVertex*>;
+
+  bool is_same_op(Vertices::const_iterator vertex, const std::string& op) const {
+    return vertex != by_name_.end() && vertex->second->node->op->full_name() == op;
   }
 
   [[noreturn]] void refuse_node(const std::string& name) const {
@@ -171,6 +203,7 @@ class PlanReader {
     if (!rule) refuse_rule(settings["rule"]);
     entry.rule = *rule;
     entry.cause = settings["cause"];
+    if (is_of_other_graph() && !by_name_.contains(entry.cause)) entry.cause.clear();
     check(entry.cause.empty() || by_name_.contains(entry.cause), "unknown cause '", entry.cause,
           "'");
     entry.note = settings["note"];
@@ -254,6 +287,11 @@ class PlanReader {
     entry.math = usual;
   }
 
+  PrecisionPlan followed() {
+    for (auto& [name, entry] : entries_) plan_.entries.push_back(std::move(entry));
+    return follow(plan_, graph_);
+  }
+
   PrecisionPlan put_in_order() {
     for (const PrecisionVertex& vertex : vertices_)
       plan_.entries.push_back(std::move(entries_.at(vertex.name)));
@@ -262,6 +300,7 @@ class PlanReader {
 
   std::string_view text_;
   const Graph& graph_;
+  const std::string fingerprint_, network_;
   std::vector<PrecisionVertex> vertices_;
   std::map<std::string, const PrecisionVertex*> by_name_;
   std::map<std::string, int> lines_;
@@ -273,12 +312,12 @@ class PlanReader {
 }  // namespace
 
 PrecisionPlan read_plan(std::string_view text, const Graph& f32_graph) {
-  return PlanReader(text, f32_graph).read();
+  return PlanReader(text, f32_graph, fingerprint(f32_graph)).read();
 }
 
-PrecisionPlan read_named_plan(std::string_view text, const std::string& who,
-                              const Graph& f32_graph) try {
-  return read_plan(text, f32_graph);
+PrecisionPlan read_named_plan(std::string_view text, const std::string& who, const Graph& f32_graph,
+                              const std::string& network) try {
+  return PlanReader(text, f32_graph, network.empty() ? fingerprint(f32_graph) : network).read();
 } catch (const ModelError& error) {
   throw ModelError(concat(who, ", ", error.what()));
 }
@@ -291,6 +330,10 @@ void require_same_model(const PrecisionPlan& plan, const Graph& f32_graph) {
   require<ModelError>(plan.model == fingerprint(f32_graph), "precision: the plan belongs to ",
                       "another model: '", plan.model_name, "' (", plan.model, "), not to '",
                       f32_graph.name(), "' (", fingerprint(f32_graph), ")");
+}
+
+void require_same_network(const PrecisionPlan& plan, const Graph& f32_graph) {
+  if (plan.network != fingerprint(f32_graph)) require_same_model(plan, f32_graph);
 }
 
 }  // namespace narrowgauge

@@ -104,8 +104,9 @@ std::string print(const PrecisionPlan& plan) {
       widths[c] = std::max(widths[c], std::min(words[c].size(), widest));
   }
   std::string out(introduction);
-  out += concat("version ", plan_version, "\nmodel ", plan.model, ' ', plan_word(plan.model_name),
-                "\nnarrow ", plan.narrow, "\npolicy ", plan.policy, "\nf32-math ", plan.f32_math,
+  out += concat("version ", plan_version, "\nmodel ", plan.model, ' ', plan_word(plan.model_name));
+  if (!plan.network.empty()) out += concat("\nnetwork ", plan.network);
+  out += concat("\nnarrow ", plan.narrow, "\npolicy ", plan.policy, "\nf32-math ", plan.f32_math,
                 '\n');
   if (!plan.master_weights)
     out += concat("master-weights off\nweight-rounding ", name(plan.rounding), '\n');

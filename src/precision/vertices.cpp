@@ -12,30 +12,47 @@
 #include "ir/ports.h"
 #include "ops/math/cast.h"
 #include "ops/simulated/unit_choice.h"
+#include "ops/table.h"
+#include "precision/kernels_take.h"
 #include "precision/region_links.h"
 #include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
 
-bool PrecisionVertex::takes(DType other) const {
-  if (kind != Kind::node) return true;
-  InputTypes types = types_of(*graph, node->inputs);
-  for (const auto& [i, type] : enumerate(types))
-    if (type && node->op->input_port(i).format == PortFormat::chosen) type->dtype = other;
-  const Inference inference = inference_of(*graph, *node->op, node->inputs, std::move(types));
+namespace {
+
+// The types of the node with T of another dtype; nothing where it does not exist so.
+std::optional<PlannedTypes> types_with(const PrecisionVertex& vertex, DType other) {
+  const Node& node = *vertex.node;
+  PlannedTypes planned{types_of(*vertex.graph, node.inputs), {}, math_contract(vertex, other, {})};
+  for (const auto& [i, type] : enumerate(planned.inputs))
+    if (type && node.op->input_port(i).format == PortFormat::chosen) type->dtype = other;
+  const Inference inference = inference_of(*vertex.graph, *node.op, node.inputs, planned.inputs);
   try {
-    check_inputs(*node->op, inference);
-    const TensorTypes made = node->op->infer(node->attributes.get(), inference);
-    if (made.size() != node->outputs.size()) return false;
-    for (const auto& [o, type] : enumerate(made)) {
-      TensorType expected = node->output(o).type;
-      if (node->op->output_port(o).format == PortFormat::chosen) expected.dtype = other;
-      if (type != expected) return false;
-    }
-    return true;
+    check_inputs(*node.op, inference);
+    planned.outputs = node.op->infer(node.attributes.get(), inference);
   } catch (const UsageError&) {
-    return false;
+    return {};
   }
+  if (planned.outputs.size() != node.outputs.size()) return {};
+  for (const auto& [o, type] : enumerate(planned.outputs)) {
+    TensorType expected = node.output(o).type;
+    if (node.op->output_port(o).format == PortFormat::chosen) expected.dtype = other;
+    if (type != expected) return {};
+  }
+  return planned;
+}
+
+}  // namespace
+
+bool PrecisionVertex::takes(DType other) const {
+  return kind != Kind::node || (types_with(*this, other) && why_no_kernel(other).empty());
+}
+
+std::string PrecisionVertex::why_no_kernel(DType other) const {
+  if (kind != Kind::node || is_built_in(*node->op)) return "";
+  const std::optional<PlannedTypes> planned = types_with(*this, other);
+  return planned ? narrowgauge::why_no_kernel(*graph, *node, *planned) : "";
 }
 
 std::optional<PrecisionRule> nothing_to_choose(const PrecisionVertex& vertex) {

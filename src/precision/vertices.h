@@ -24,9 +24,12 @@ struct PrecisionVertex {
   bool preserved = false;                 // makes an output of the graph or a state's next value
   bool used_otherwise = false;            // by a port without a vertex
 
-  // Whether the op exists with T of this dtype: its ports take it, its inference accepts it, and
-  // only the outputs of type T follow.
+  // Whether the op exists with T of this dtype: its ports take it, its inference accepts it, only
+  // the outputs of type T follow, and one of its kernels computes it.
   bool takes(DType other) const;
+  // What the kernels of an op of the program say where none of them computes T of this dtype, which
+  // its types take; "" else.
+  std::string why_no_kernel(DType other) const;
 };
 
 // Why this vertex has no choice of format; empty if it has one.

@@ -34,7 +34,10 @@ const std::string network =
   %y = Softmax(%f) : f32[N,18]
 )";
 
-TEST(samples_apart, of_a_network_that_classifies) { EXPECT_TRUE(apart(network)); }
+TEST(samples_apart, of_a_network_that_classifies) {
+  EXPECT_TRUE(apart(network));
+  EXPECT_TRUE(apart(network + "  %z = Identity(%y) : f32[N,18]\n", "z"));
+}
 
 TEST(samples_apart, not_where_they_meet) {
   EXPECT_FALSE(apart("  %y = Softmax(%x) {axis=0} : f32[N,4,6,6]\n"));

@@ -22,6 +22,7 @@
 #include "passes/bind_shapes.h"
 #include "passes/decompose.h"
 #include "passes/differentiate.h"
+#include "passes/drop_identities.h"
 #include "passes/drop_masters.h"
 #include "passes/fake_quantization.h"
 #include "passes/fold_constants.h"
@@ -76,6 +77,7 @@ const std::map<std::string, Pass>& passes() {
        }},
       {"decompose", for_any(decompose)},
       {"differentiate", for_any(differentiate)},
+      {"drop_identities", for_any(drop_identities)},
       {"drop_masters", without_masters(WeightRounding::stochastic)},
       {"drop_masters_kahan", without_masters(WeightRounding::kahan)},
       {"fake_quantization", for_any(with_fake_quantization)},

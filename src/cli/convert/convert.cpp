@@ -12,6 +12,7 @@
 #include "cli/common/text.h"
 #include "cli/convert/report.h"
 #include "cli/convert/source.h"
+#include "cli/model_precision.h"
 #include "cli/output_file.h"
 #include "narrowgauge/engine.h"
 #include "quantize/range.h"
@@ -37,6 +38,7 @@ constexpr const char* examples = R"(examples:
 
 struct Flags {
   ConvertSourceFlags source;
+  PrecisionFlags plan;  // nothing of these but --plan
   std::optional<std::string> precision, onnx, calibrator, keep_ranges, pixels;
   std::optional<std::int64_t> samples, test_samples, sensitivity_samples;
   std::optional<double> max_drop;
@@ -56,6 +58,7 @@ void show_progress(const ConvertProgress& progress, bool quiet) {
 ConvertOptions options_for(const Flags& flags, const ConvertSource& source) {
   ConvertOptions options;
   if (flags.precision) options.precision = parse_engine_precision(*flags.precision);
+  if (flags.plan.plan) options.plan = plan_for(source.model, flags.plan);
   options.calibration = source.calibration;
   options.validation = source.validation;
   options.calibration_samples = flags.samples.value_or(options.calibration_samples);
@@ -99,7 +102,7 @@ int compare(const Flags& flags, const ConvertSource& source) {
 bool takes_kept_ranges(const Flags& flags) {
   const EnginePrecision precision = parse_engine_precision(flags.precision.value_or("auto"));
   const bool bytes = precision == EnginePrecision::int8 || precision == EnginePrecision::automatic;
-  return bytes && !flags.plain && !flags.samples;
+  return bytes && !flags.plan.plan && !flags.plain && !flags.samples;
 }
 
 int convert_source(const Flags& flags) {
@@ -147,6 +150,7 @@ NG_COMMAND(convert, 28) {
            source.source);
   add_text(app, {"--precision,-p", "P", "auto (default), f32, bf16, f16 or int8"},
            flags->precision);
+  add_plan(app, "formats by this precision plan, in the place of --precision", flags->plan);
   add_text(app, {"--onnx,-o", "FILE", "the file to write (none: only the bill is shown)"},
            flags->onnx);
   add_switch(app,

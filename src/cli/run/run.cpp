@@ -16,6 +16,7 @@
 #include "cli/common/json.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/model_precision.h"
 #include "cli/output_file.h"
 #include "cli/profile_text.h"
 #include "cli/relative_difference.h"
@@ -205,7 +206,7 @@ int run_model(const Flags& flags) {
   Model model = open_engine(*flags.model, known_inputs(flags.known), CacheUse::read);
   const RunPrecision precision = settle_precision(flags.precision, std::nullopt);
   check_used(precision, flags.precision);
-  model.set_precision(precision);
+  set_precision(model, precision, flags.precision);
   InputFlags given = flags.inputs;
   given.quiet = flags.quiet;
   const std::vector<NamedTensor> inputs = read_inputs(given, model.inputs());
@@ -248,6 +249,7 @@ NG_COMMAND(run, 22) {
   add_amp(app, "off (default), f16 or bf16", flags->precision);
   add_policy(app, flags->precision);
   add_math_or_f64(app, flags->precision);
+  add_plan(app, "compute by this precision plan", flags->precision);
   add_overrides(app, flags->precision);
   add_whole(app, {"--threads", "N", "threads (all cores)"}, flags->threads, 1);
   add_whole(app, {"--repeat", "N", "N more calls, and their median time"}, flags->repeat, 1);

@@ -14,6 +14,10 @@ Model export_graph(const narrowgauge::Graph& graph, const std::map<std::string, 
   model.graph = GraphExport(shared, plain).run();
   OpsetImport& opset = model.opset_imports.emplace_back();
   opset.version = shared.opset;
+  for (const std::string& domain : shared.domains) {
+    model.opset_imports.emplace_back().domain = domain;
+    model.opset_imports.back().version = 1;
+  }
   model.ir_version = ir_version_for(shared.opset);
   model.producer_name = "narrowgauge";
   model.producer_version = NARROWGAUGE_VERSION;

@@ -54,7 +54,10 @@ constexpr Kernel kernel_list[] = {{"decomposed", offer_parts}};
 
 std::span<const Kernel> composite_kernels() { return kernel_list; }
 
-bool is_composite(const OpRecord& op) { return op.kernels().data() == composite_kernels().data(); }
+bool is_composite(const OpRecord& op) {
+  const std::span<const Kernel> kernels = op.kernels();
+  return kernels.data() == composite_kernels().data() || (kernels.empty() && op.decompose);
+}
 bool is_composite(const Node& node) { return is_composite(*node.op); }
 
 }  // namespace narrowgauge

@@ -4,11 +4,13 @@
 #include <algorithm>
 
 #include "base/indexed_vector.h"
+#include "ops/control/check_offer.h"
+#include "ops/control/composite.h"
 
 namespace narrowgauge {
 
 Offer ask_kernels(const Request& request, bool reference, std::string_view only) {
-  const auto kernels = request.op.kernels();
+  const auto kernels = is_composite(request.op) ? composite_kernels() : request.op.kernels();
   std::string reasons;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const Kernel& kernel = kernels[reference ? kernels.size() - 1 - i : i];
@@ -27,6 +29,7 @@ Offer ask_kernels(const Request& request, bool reference, std::string_view only)
 Offer choose_kernel(const Request& request, bool reference, std::string_view only) {
   Offer offer = ask_kernels(request, reference, only);
   offer.get_ready();
+  check_offer(request, offer);
   return offer;
 }
 

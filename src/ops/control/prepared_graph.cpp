@@ -5,6 +5,7 @@
 
 #include "base/enumerate.h"
 #include "ops/control/interpret.h"
+#include "ops/table.h"
 
 namespace narrowgauge {
 
@@ -62,7 +63,7 @@ void PreparedGraph::add_step(int index, const Target& target, bool deterministic
   }
   const Request request{*node.op, node.attributes, inputs,    outputs,
                         target,   node.math,       node.name, deterministic};
-  step.offer = ask_kernels(request, false);
+  step.offer = is_built_in(*node.op) ? ask_kernels(request, false) : choose_kernel(request, false);
   steps_.push_back(std::move(step));
 }
 

@@ -109,6 +109,12 @@ TensorTypes NegativeLogLikelihoodLossGradient::infer(const Inference& in) const 
   return {{in.dtype(0), shape}};
 }
 
+Values NegativeLogLikelihoodLossGradient::gradient(Gradient& g) const {
+  return {g.add(NegativeLogLikelihoodLoss{ignore_index, reduction},
+                {g.output_gradient(), g.input(1), g.input(2)}),
+          absent, absent};
+}
+
 Values NegativeLogLikelihoodLoss::gradient(Gradient& g) const {
   const NegativeLogLikelihoodLossGradient op{ignore_index, reduction, g.shape(g.input(0))};
   return {g.add(op, {g.output_gradient(), g.input(1), g.input(2)}), absent, absent};

@@ -45,6 +45,7 @@ struct NegativeLogLikelihoodLossGradient {
     visit("shape", self.shape);
   }
   TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<NegativeLogLikelihoodLossGradient>> samples();
 };

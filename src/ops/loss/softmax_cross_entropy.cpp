@@ -2,8 +2,11 @@
 #include "ops/loss/softmax_cross_entropy.h"
 
 #include "narrowgauge/graph.h"
+#include "ops/loss/negative_log_likelihood.h"
 #include "ops/math/arithmetic.h"
+#include "ops/math/reduce.h"
 #include "ops/nn/softmax.h"
+#include "ops/shape/axes.h"
 #include "ops/table.h"
 
 namespace narrowgauge {
@@ -49,6 +52,28 @@ Values SoftmaxCrossEntropyLoss::gradient(Gradient& g) const {
   if (!g.has_output_gradient(1)) return gradients;
   const Value more = g.add(LogSoftmaxGradient{.axis = 1}, {g.output(1), g.output_gradient(1)});
   gradients[0] = gradients[0].is_absent() ? more : g.add(Add{}, {gradients[0], more});
+  return gradients;
+}
+
+// With p = softmax(scores) and c the factor of each label, dscores = (p - one_hot) c dy. So the
+// gradient v of dscores gives dy the loss -sum c (v - sum_classes v p)[label], and the scores
+// softmax's gradient of v c dy.
+Values SoftmaxCrossEntropyLossGradient::gradient(Gradient& g) const {
+  const Value v = g.output_gradient(), dy = g.input(0), labels = g.input(2), weights = g.input(3);
+  const Value p = g.add(Softmax{.axis = 1}, {g.input(1)});
+  const Value classes = g.constant(list_of(Dims{1}));
+  Values gradients = g.absent_inputs();
+  if (g.wants(0)) {
+    const Value mean = g.add(ReduceSum{}, {g.add(Mul{}, {v, p}), classes});
+    gradients[0] = g.add(NegativeLogLikelihoodLoss{ignore_index, reduction},
+                         {g.add(Sub{}, {v, mean}), labels, weights});
+  }
+  if (g.wants(1)) {
+    const NegativeLogLikelihoodLossGradient at_label{ignore_index, reduction, g.shape(v)};
+    const Value factor = g.add(ReduceSum{}, {g.add(at_label, {dy, labels, weights}), classes});
+    gradients[1] =
+        g.add(SoftmaxGradient{.axis = 1}, {p, g.add(Neg{}, {g.add(Mul{}, {v, factor})})});
+  }
   return gradients;
 }
 

@@ -53,6 +53,7 @@ struct SoftmaxCrossEntropyLossGradient {
 
   static void attributes(auto& self, auto&& visit) { visit_label_loss(self, visit); }
   TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<SoftmaxCrossEntropyLossGradient>> samples();
 };

@@ -51,6 +51,23 @@ TensorTypes MaxPoolGradient::infer(const Inference& in) const {
   return {{in.dtype(0), shape}};
 }
 
+Values MaxPoolGradient::gradient(Gradient& g) const {
+  const MaxPoolTaken op{auto_pad, ceil_mode, dilations, kernel_shape, pads, strides};
+  return {g.add(op, {g.output_gradient(), g.input(1)}), absent};
+}
+
+TensorTypes MaxPoolTaken::infer(const Inference& in) const {
+  const TensorType taps{tap_dtype(kernel_shape), pool_shape(*this, in.shape(0))};
+  require(in.type(1) == taps, "MaxPoolTaken: expected taps ", taps, ", got ", in.type(1));
+  return {{in.dtype(0), taps.shape}};
+}
+
+Values MaxPoolTaken::gradient(Gradient& g) const {
+  const MaxPoolGradient op{auto_pad, ceil_mode, dilations,          kernel_shape,
+                           pads,     strides,   g.shape(g.input(0))};
+  return {g.add(op, {g.output_gradient(), g.input(1)}), absent};
+}
+
 namespace {
 
 Window window_of(const Request& request, const Operand& x) {
@@ -229,6 +246,24 @@ Offer max_pool_gradient_reference(const Request& request) {
   });
 }
 
+Offer max_pool_taken_reference(const Request& request) {
+  const Window window =
+      resolve_window(pool_window(request.as<MaxPoolTaken>()), spatial_part(request.inputs[0].dims));
+  return reference_offer(request, [=](const auto& in, const auto& out, const KernelCall&) {
+    const MaxPoolSizes sizes(in[0].dims(), out[0].dims());
+    for (std::int64_t i = 0; i < out[0].size(); ++i) {
+      const std::int64_t taken = in[1].integer(i);
+      double value = 0;
+      each_tap(window, sizes.x, sizes.place(i % sizes.y_size),
+               [&](std::int64_t element, std::int64_t tap) {
+                 if (tap == taken && element >= 0)
+                   value = in[0][i / sizes.y_size * sizes.x_size + element];
+               });
+      out[0].set(i, value);
+    }
+  });
+}
+
 constexpr Kernel max_pool_kernels[] = {{"blocks", offer_blocks},
                                        {"rows", offer_max_pool},
                                        {"bytes", offer_bytes},
@@ -236,11 +271,13 @@ constexpr Kernel max_pool_kernels[] = {{"blocks", offer_blocks},
 constexpr Kernel max_pool_gradient_kernels[] = {{"blocks", offer_gradient_blocks},
                                                 {"rows", offer_max_pool_gradient},
                                                 {"reference", max_pool_gradient_reference}};
+constexpr Kernel max_pool_taken_kernels[] = {{"reference", max_pool_taken_reference}};
 
 }  // namespace
 
 std::span<const Kernel> MaxPool::kernels() { return max_pool_kernels; }
 std::span<const Kernel> MaxPoolGradient::kernels() { return max_pool_gradient_kernels; }
+std::span<const Kernel> MaxPoolTaken::kernels() { return max_pool_taken_kernels; }
 
 namespace {
 
@@ -286,6 +323,16 @@ std::vector<Sample<MaxPoolGradient>> MaxPoolGradient::samples() {
   };
 }
 
+std::vector<Sample<MaxPoolTaken>> MaxPoolTaken::samples() {
+  return {
+      {{.kernel_shape = {2, 2}, .strides = {2, 2}},
+       {sample("f32[2,3,4,6]"), taps(DType::u8, {2, 3, 2, 3}, 4)}},
+      {{.ceil_mode = 1, .dilations = {2, 1}, .kernel_shape = {2, 2}, .pads = {1, 0, 1, 1}},
+       {sample("f32[2,3,5,4]"), taps(DType::u8, {2, 3, 5, 4}, 4)}},
+      {{.kernel_shape = {17, 16}}, {sample("f32[1,1,18,16]"), taps(DType::i32, {1, 1, 2, 1}, 272)}},
+  };
+}
+
 }  // namespace narrowgauge
 
-NG_OPS(max_pool, narrowgauge::MaxPool, narrowgauge::MaxPoolGradient)
+NG_OPS(max_pool, narrowgauge::MaxPool, narrowgauge::MaxPoolGradient, narrowgauge::MaxPoolTaken)

@@ -52,8 +52,29 @@ struct MaxPoolGradient {
     visit("shape", self.shape);
   }
   TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<MaxPoolGradient>> samples();
+};
+
+// The element of each window of x that its tap says, which MaxPool took of another tensor of this
+// shape: its gradient's gradient.
+struct MaxPoolTaken {
+  static constexpr OpInfo info{.name = "MaxPoolTaken",
+                               .domain = "ng",
+                               .inputs = "x:T, taps:any!",
+                               .outputs = "y:T",
+                               .types = "T:float",
+                               .precision = clear};
+  std::string auto_pad = "NOTSET";
+  std::int64_t ceil_mode = 0;
+  Dims dilations{}, kernel_shape{}, pads{}, strides{};
+
+  static void attributes(auto& self, auto&& visit) { visit_pool(self, visit); }
+  TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<MaxPoolTaken>> samples();
 };
 
 }  // namespace narrowgauge

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "ops/table.h"
+
 namespace narrowgauge::onnx {
 
 namespace {
@@ -71,6 +73,8 @@ struct Collected {
 
 class Collector : public AttributeVisitor {
  public:
+  explicit Collector(bool built_in) : built_in_(built_in) {}
+
   void operator()(std::string_view name, bool& value) override {
     add(name, static_cast<std::int64_t>(value));
   }
@@ -81,7 +85,7 @@ class Collector : public AttributeVisitor {
   }
   // ONNX has one list of texts, that of recurrent ops; it stands here separated by commas.
   void operator()(std::string_view name, std::string& value) override {
-    if (name == "activations")
+    if (built_in_ && name == "activations")
       add(name, split_at_commas(value));
     else
       add(name, value);
@@ -92,10 +96,10 @@ class Collector : public AttributeVisitor {
   }
   void operator()(std::string_view name, Dims& value) override { add(name, value); }
   void operator()(std::string_view name, Shape& value) override { add(name, known_dims(value)); }
-  // ONNX calls its tensors "value", other arrays are lists of numbers. The tensor has a name, as
-  // only the bytes of such a one are written aligned.
+  // ONNX calls its tensors "value", its other arrays are lists of numbers. The tensor has a name,
+  // as only the bytes of such a one are written aligned.
   void operator()(std::string_view name, Tensor& value) override {
-    if (name == "value")
+    if (name == "value" || !built_in_)
       add(name, Box<TensorData>(tensor_data_of(value, std::string(name))));
     else
       add(name, list_of_floats(value));
@@ -111,10 +115,12 @@ class Collector : public AttributeVisitor {
   void add(std::string_view name, AttributeValue value) {
     collected.push_back({attribute_of(name, std::move(value))});
   }
+
+  bool built_in_;
 };
 
 std::vector<Collected> collect(const OpRecord& op, Attributes attributes) {
-  Collector collector;
+  Collector collector(is_built_in(op));
   op.visit(attributes.mutate(), collector);
   return std::move(collector.collected);
 }
@@ -135,7 +141,7 @@ std::vector<Attribute> attributes_of(const OpRecord& op, const Attributes& attri
   for (const Collected& each : collect(op, op.clone(attributes))) {
     const OpAttribute key{op.info.name, each.attribute.name};
     if (std::ranges::count(ours, key)) continue;
-    const bool is_default = std::ranges::count(defaults, each) > 0;
+    const bool is_default = is_built_in(op) && std::ranges::count(defaults, each) > 0;
     if (!is_default || std::ranges::count(demanded, key)) written.push_back(each.attribute);
   }
   return written;

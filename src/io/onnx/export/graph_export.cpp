@@ -14,6 +14,7 @@
 #include "ops/recurrent/gru.h"
 #include "ops/recurrent/lstm.h"
 #include "ops/recurrent/rnn.h"
+#include "ops/table.h"
 
 namespace narrowgauge::onnx {
 
@@ -37,9 +38,16 @@ class RegionCollector : public IgnoringVisitor {
   std::vector<std::pair<std::string, Region>> regions;
 };
 
+// Ops of the program are written as they are, in the domain that is theirs.
+bool is_of_program(const OpRecord& op) { return !is_built_in(op); }
+
 void require_expressible(const narrowgauge::Node& node) {
-  require<ModelError>(node.op->info.domain.empty(), "ops of the domain ", node.op->info.domain,
-                      " are not written");
+  const std::string_view domain = node.op->info.domain;
+  const bool own = is_of_program(*node.op);
+  require<ModelError>(domain.empty() || own, "ops of the domain ", domain, " are not written");
+  require<ModelError>(!own || !(domain.empty() || domain == "ng" || domain == "ai.onnx"),
+                      "an op of the program is written in a domain of its own, it has '", domain,
+                      "'");
   require<ModelError>(!is_simulated(node.math), "ONNX cannot say that it computes as ", node.math);
   const bool unbiased = node.is<BatchNormalization>() &&
                         node.as<BatchNormalization>().training_mode != 0 &&
@@ -57,6 +65,7 @@ int demanded_outputs(const narrowgauge::Node& node) {
 
 // Results that only training reads stand behind those of ONNX.
 void require_outputs_of_onnx(const Node& node) {
+  if (!node.domain.empty()) return;
   const std::size_t most = node.op_type == "BatchNormalization" ? 3
                            : node.op_type == "MaxPool"          ? 2
                                                                 : node.outputs.size();
@@ -190,6 +199,10 @@ void GraphExport::add_op(int index, const narrowgauge::Node& node) {
   Node made;
   made.name = node.full_name();
   made.op_type = node.op->info.name;
+  if (is_of_program(*node.op)) {
+    made.domain = node.op->info.domain;
+    model_.domains.insert(made.domain);
+  }
   for (int i = 0; i < inputs_of(node); ++i)
     made.inputs.push_back(i < std::ssize(node.inputs) ? name_of(node.input(i)) : "");
   made.outputs = output_names(index, node);
@@ -197,7 +210,7 @@ void GraphExport::add_op(int index, const narrowgauge::Node& node) {
   require_outputs_of_onnx(made);
   state_hidden_size(graph_, node, made);
   add_regions(node, made);
-  model_.opset = std::max(model_.opset, opset_for(made, dtypes_of(node)));
+  if (made.domain.empty()) model_.opset = std::max(model_.opset, opset_for(made, dtypes_of(node)));
   for (const auto& [o, name] : enumerate(made.outputs))
     if (!name.empty() && !std::ranges::count(outputs_, name))
       result_.value_infos.push_back(info_of(name, node.output(o).type));

@@ -19,6 +19,7 @@ struct ModelExport {
   const std::map<std::string, Tensor>& states;
   std::set<std::string> names{};  // of values, unique in all graphs
   std::int64_t opset = oldest_written_opset;
+  std::set<std::string> domains{};  // of ops of the program
 
   std::string unique_name(const std::string& base);
 };

@@ -13,7 +13,9 @@
 #include "io/onnx/parameter_port.h"
 #include "ir/attributes.h"
 #include "ir/unknown_op.h"
+#include "ops/math/cast.h"
 #include "ops/table.h"
+#include "passes/drop_identities.h"
 #include "passes/remove_dead_code.h"
 
 namespace narrowgauge::onnx {
@@ -30,6 +32,23 @@ std::string_view without_node(std::string_view message, const Node& node) {
   if (message.starts_with(prefix)) message.remove_prefix(prefix.size());
   return message;
 }
+
+// While it lives, what is added without a name is called after the node that it is made for.
+class NamesOf {
+ public:
+  NamesOf(narrowgauge::Graph& graph, const std::string& node)
+      : graph_(graph), before_(graph.scope()) {
+    NodeScope scope = before_;
+    scope.prefix = node.empty() ? "" : node + '.';
+    graph.set_scope(std::move(scope));
+  }
+  NamesOf(const NamesOf&) = delete;
+  ~NamesOf() { graph_.set_scope(before_); }
+
+ private:
+  narrowgauge::Graph& graph_;
+  const NodeScope before_;
+};
 
 bool has_symbols(const narrowgauge::Graph& graph) {
   return std::ranges::any_of(graph.inputs(),
@@ -62,7 +81,7 @@ Imported Importer::run() {
       graph_.output(concat(output.name, '[', i, ']'), element.value);
     }
   }
-  return {remove_dead_code(graph_), std::move(texts)};
+  return {remove_dead_code(keep_identities_of_outputs(graph_)), std::move(texts)};
 }
 
 void Importer::add_inputs(Scope& scope) {
@@ -104,9 +123,12 @@ void Importer::add_node(const Node& source, Scope& scope) {
   try {
     NodeImport import(*this, scope, with_attributes_of_function(source),
                       version_for(source.domain));
+    const NamesOf names(scope.graph(), import.name());
+    const auto first = static_cast<int>(scope.graph().nodes().size());
     const Items items = items_of(import);
     for (std::size_t i = 0; i < std::min(items.size(), source.outputs.size()); ++i)
-      if (!source.outputs[i].empty()) scope.set(source.outputs[i], items[i]);
+      if (!source.outputs[i].empty())
+        scope.set(source.outputs[i], told_apart(items[i], first, import));
   } catch (const UnknownValueError&) {
     throw;
   } catch (const ModelError& error) {
@@ -116,6 +138,18 @@ void Importer::add_node(const Node& source, Scope& scope) {
     if (has_symbols(scope.graph())) throw UnknownValueError(text);  // it may fit with numbers
     throw ModelError(text);
   }
+}
+
+// A node that hands a value on (Identity, SequenceAt, an If that is decided) becomes an Identity of
+// its name: before an output the plan has to tell the two apart.
+Item Importer::told_apart(const Item& item, int first, NodeImport& node) {
+  const bool handed_on = item.kind == Item::Kind::value && item.value.node < first;
+  if (!handed_on || node.scope().region() || node.graph().constant_value(item.value) ||
+      !is_floating(node.graph().type(item.value).dtype))
+    return item;
+  return Item::of(add(node.scope(), record_of<Identity>(), Attributes::of(Identity{}), {item.value},
+                      node.name())
+                      .at(0));
 }
 
 Items Importer::items_of(NodeImport& node) {

@@ -38,6 +38,7 @@ class Importer {
   Item input_of(const ValueInfo& info);
   void add_node(const Node& node, Scope& scope);
   Items items_of(NodeImport& node);
+  Item told_apart(const Item& item, int first, NodeImport& node);
   Items call(const Function& function, NodeImport& node);
   Items add_op(NodeImport& node);
   Node with_attributes_of_function(const Node& node) const;

@@ -13,9 +13,7 @@ NodeImport::NodeImport(Importer& importer, Scope& scope, Node node, std::int64_t
   for (const std::string& name : node_.inputs) inputs_.push_back({name});
 }
 
-const std::string& NodeImport::name() const {
-  return node_.name.empty() && !node_.outputs.empty() ? node_.outputs[0] : node_.name;
-}
+const std::string& NodeImport::name() const { return own_name(node_); }
 
 bool NodeImport::has_input(int input) const {
   if (input >= input_count()) return false;
@@ -81,7 +79,8 @@ void NodeImport::set(std::string_view name, AttributeValue value) {
 }
 
 Values NodeImport::add(const OpRecord& op, const Attributes& attributes, const Values& inputs) {
-  return importer_.add(scope_, op, attributes, inputs, "");
+  const bool is_its_own = node_.op_type.ends_with(op.info.name);
+  return importer_.add(scope_, op, attributes, inputs, is_its_own ? name() : "");
 }
 
 Value NodeImport::list(const Dims& values) { return constant(list_of(values)); }

@@ -55,7 +55,8 @@ class NodeImport {
   void drop(std::string_view name);
   void set(std::string_view name, AttributeValue value);
 
-  // Adds an op, and computes it where it depends on constants alone. The first output.
+  // Adds an op, and computes it where it depends on constants alone. The op that the node is, or
+  // that it quantises (Add of QLinearAdd), has its name. The first output.
   template <Op T>
   Value add(T op, const Values& inputs) {
     return add(record_of<T>(), Attributes::of(std::move(op)), inputs).at(0);

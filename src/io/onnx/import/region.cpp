@@ -15,6 +15,7 @@ Body body_of(NodeImport& node, const Graph& graph, const TensorTypes& types) {
                       " inputs, ", types.size(), " are given");
   Body body;
   Scope scope(body.graph, &node.scope(), Scope::Outer::around_region);
+  scope.keep_names_of(graph);
   for (const auto& [i, type] : enumerate(types)) {
     const std::string& name = graph.inputs[i].name;
     scope.set(name, Item::of(body.graph.input(body.graph.unique_name(name), type)));

@@ -8,6 +8,10 @@
 
 namespace narrowgauge::onnx {
 
+const std::string& own_name(const Node& node) {
+  return node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name;
+}
+
 void Scope::add_initializers(const Graph& graph) {
   for (const TensorData& tensor : graph.initializers) initializers_[tensor.name].data = &tensor;
   for (const SparseTensor& tensor : graph.sparse_initializers) {
@@ -53,6 +57,10 @@ Scope* Scope::region() {
   Scope* scope = this;
   while (scope && scope->kind_ == Outer::same_graph) scope = scope->outer_;
   return scope && scope->kind_ == Outer::around_region ? scope : nullptr;
+}
+
+void Scope::keep_names_of(const Graph& graph) {
+  for (const Node& node : graph.nodes) kept_names_.insert(own_name(node));
 }
 
 Value Scope::outside_of(Value inside) const {
@@ -104,8 +112,10 @@ Value Scope::captured(Value outside) {
     if (capture.outside == outside) return capture.inside;
   if (const Tensor* constant = outer_->graph().constant_value(outside))
     return graph_.constant(*constant);
-  const std::string name = graph_.unique_name(outer_->graph().value_name(outside));
-  captures_.push_back({outside, graph_.input(name, outer_->graph().type(outside))});
+  std::string name = outer_->graph().value_name(outside);
+  if (kept_names_.contains(name)) name += ".outside";
+  captures_.push_back(
+      {outside, graph_.input(graph_.unique_name(name), outer_->graph().type(outside))});
   return captures_.back().inside;
 }
 

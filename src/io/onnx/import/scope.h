@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@
 #include "io/onnx/model.h"
 
 namespace narrowgauge::onnx {
+
+// The name of a node, or that of its first output, where it has none.
+const std::string& own_name(const Node& node);
 
 class Scope {
  public:
@@ -36,6 +40,8 @@ class Scope {
 
   // The scope of the region that this one is part of; nullptr where it is part of none.
   Scope* region();
+  // Leaves the names of a region's own nodes to these: values from outside may be called so too.
+  void keep_names_of(const Graph& graph);
   // Whether values of a region are computed outside of it, from parameters and constants alone, at
   // least one of them from parameters.
   bool are_of_parameters(const Values& values);
@@ -70,6 +76,7 @@ class Scope {
   std::map<std::string, Item, std::less<>> items_;
   std::map<std::string, Initializer, std::less<>> initializers_;
   std::vector<Capture> captures_;
+  std::set<std::string, std::less<>> kept_names_;
   std::vector<bool> of_parameters_;  // by node of the graph, as far as anybody asked
 };
 

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a network answers in: by a plan in a file, or as settled from the flags.
+#pragma once
+
+#include <string>
+
+#include "cli/run_precision.h"
+#include "narrowgauge/model.h"
+
+namespace narrowgauge::cli {
+
+// --plan FILE, as `explain --save-plan` and `train --save-plan` write it.
+void add_plan(CLI::App& app, const std::string& help, PrecisionFlags& flags);
+
+// The plan of the flags for a network's predictions. Throws UsageError for flags beside --plan that
+// the plan decides, ModelError naming the file for a plan of another network.
+PrecisionPlan plan_for(const Model& model, const PrecisionFlags& flags);
+
+// Makes the network answer by the plan, where there is one, or else as settled.
+void set_precision(Model& model, const RunPrecision& settled, const PrecisionFlags& flags);
+
+}  // namespace narrowgauge::cli
