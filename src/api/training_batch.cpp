@@ -13,7 +13,7 @@ bool becomes_i64(const Graph& graph, std::size_t input, DType given) {
 }
 
 // "'images', 'labels'".
-std::string names_of_inputs(const Graph& graph) {
+std::string input_names_text(const Graph& graph) {
   std::string names;
   for (const Value input : graph.inputs())
     names += concat(names.empty() ? "" : ", ", '\'', graph.value_name(input), '\'');
@@ -36,7 +36,7 @@ TrainingBatch::TrainingBatch(std::string_view who, const Graph& graph,
     : given_(given) {
   if (given.size() != graph.inputs().size())
     throw UsageError(concat(who, ": takes ", graph.inputs().size(), " tensors, ",
-                            names_of_inputs(graph), ", got ", given.size()));
+                            input_names_text(graph), ", got ", given.size()));
   for (std::size_t i = 0; i < given.size(); ++i) {
     const Value input = graph.inputs()[i];
     const Shape& shape = graph.type(input).shape;

@@ -24,7 +24,7 @@ Descriptor opened(const std::string& path) {
   return file;
 }
 
-mode_t kind_of(const Descriptor& file) {
+mode_t mode_of(const Descriptor& file) {
   struct stat status {};
   return fstat(file.get(), &status) == 0 ? status.st_mode & S_IFMT : 0;
 }
@@ -42,14 +42,14 @@ void require_kind(bool right, mode_t kind, const std::string& path) {
 
 Descriptor open_regular_file(const std::string& path) {
   Descriptor file = opened(path);
-  require_kind(S_ISREG(kind_of(file)), kind_of(file), path);
+  require_kind(S_ISREG(mode_of(file)), mode_of(file), path);
   wait_for_bytes(file);
   return file;
 }
 
 std::string read_text_file(const std::string& path) {
   const Descriptor file = opened(path);
-  const mode_t kind = kind_of(file);
+  const mode_t kind = mode_of(file);
   require_kind(S_ISREG(kind) || S_ISFIFO(kind) || S_ISCHR(kind), kind, path);
   wait_for_bytes(file);
   std::string text;

@@ -152,6 +152,7 @@ int Team::allowed(int threads) {
 }
 
 int Team::grow(int threads) {
+  watch_for_end_of_program();
   const std::lock_guard lock(mutex_);
   int ready = workers_.load();
   if (ready >= threads - 1 || complete_.load()) return ready;

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/unloading.h"
 
+#include <semaphore.h>
+
 #include <atomic>
+#include <new>
+
+extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* library);
 
 namespace narrowgauge {
 
@@ -26,17 +31,44 @@ namespace {
 
 constinit bool program_ends = false;
 
-// The end of the program destroys static objects before it comes to the functions that the library
-// has for its own end; dlclose() calls these first.
+// Where the library is part of the program, or came by dlopen(), the end of the program destroys
+// static objects before it comes to the functions that the library has for its own end; dlclose()
+// calls these first.
 struct EndOfProgram {
   ~EndOfProgram() { program_ends = true; }
 };
 const EndOfProgram end_of_program;
 
-[[gnu::destructor]] void end_of_library() { UnloadSteps::run_all(program_ends); }
+// A library that the program was started with is ended before its static objects are, as by
+// dlclose(). A function that was registered since the program began runs earlier. It must not be
+// the library's own, which may be unloaded by then: sem_post() of the C library leaves a sign.
+constinit std::atomic<sem_t*> sign_of_end = nullptr;
+
+bool has_sign_of_end() {
+  sem_t* const sign = sign_of_end.load();
+  int value = 0;
+  return sign && sem_getvalue(sign, &value) == 0 && value > 0;
+}
+
+[[gnu::destructor]] void end_of_library() {
+  UnloadSteps::run_all(program_ends || has_sign_of_end());
+}
 
 }  // namespace
 
 void at_unloading(UnloadStep& step) noexcept { UnloadSteps::add(step); }
+
+void watch_for_end_of_program() noexcept {
+  if (sign_of_end.load(std::memory_order_relaxed)) return;
+  auto* const sign = new (std::nothrow) sem_t;  // outlives the library
+  if (!sign) return;
+  sem_init(sign, 0, 0);
+  sem_t* none = nullptr;
+  if (sign_of_end.compare_exchange_strong(none, sign))
+    __cxa_atexit(reinterpret_cast<void (*)(void*)>(reinterpret_cast<void (*)()>(&sem_post)), sign,
+                 nullptr);
+  else
+    delete sign;
+}
 
 }  // namespace narrowgauge

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/unloading.h"
 #include "ir/inference.h"
 #include "ir/ports.h"
 
@@ -156,6 +157,7 @@ std::string Graph::unique_name(const std::string& base) const {
 }
 
 Value Graph::add(const OpRecord& op, Attributes attributes, Values inputs, NodeOptions options) {
+  watch_for_end_of_program();  // which finds the tables of ops, among others
   while (!inputs.empty() && inputs.back().is_absent()) inputs.pop_back();
   Node node;
   node.instance = options.instance;
