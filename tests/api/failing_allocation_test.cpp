@@ -57,7 +57,7 @@ void* mmap(void* where, std::size_t size, int access, int flags, int file, off_t
 }
 }
 
-namespace narrowgauge::allocation_test {
+namespace narrowgauge::failing_allocation_test {
 namespace {
 
 int open_files() {
@@ -163,4 +163,4 @@ TEST_F(Allocation, of_an_evaluation_and_a_fit) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::allocation_test
+}  // namespace narrowgauge::failing_allocation_test
