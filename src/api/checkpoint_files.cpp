@@ -8,6 +8,7 @@
 
 #include "base/atomic_folder.h"
 #include "base/json_reading.h"
+#include "base/json_writing.h"
 #include "base/sha256.h"
 #include "io/safetensors_stream.h"
 
@@ -15,7 +16,6 @@ namespace narrowgauge {
 namespace {
 
 using Json = nlohmann::json;
-using OrderedJson = nlohmann::ordered_json;  // as it is written
 constexpr int checkpoint_version = 1;
 
 // A file that knows the digest of what was read of it.
@@ -47,7 +47,7 @@ bool exists(const std::string& path) {
   return std::filesystem::exists(path, ignored);
 }
 
-Json read_manifest(const std::string& path) {
+JsonDocument<Json> read_manifest(const std::string& path) {
   const std::string name = path_in(path, manifest_file);
   try {
     auto json = parse_json<Json>(read_text(*open_file(name)), name);
@@ -79,6 +79,22 @@ void read_file(const std::string& path, const std::string& name, const Json& rec
                      file.sha256(), ", ", manifest_file, " says ", digest);
 }
 
+std::string manifest_text(const Checkpoint& content, const std::vector<AtomicFolder::File>& files) {
+  const auto& facts = content.state.metadata;
+  std::string text =
+      concat("{\n \"format\": \"narrowgauge checkpoint\",\n \"version\": ", checkpoint_version,
+             ",\n \"run\": ", json_text<Json>(facts.at("run")));
+  for (const char* key : {"steps", "epoch"})
+    text += concat(",\n \"", key, "\": ", std::stoll(facts.at(key)));
+  text += concat(",\n \"best\": ", facts.contains(best_key) ? "true" : "false", ",\n \"files\": {");
+  for (const char* comma = ""; const AtomicFolder::File& file : files) {
+    text += concat(comma, "\n  ", json_text<Json>(file.name), ": {\n   \"bytes\": ", file.bytes,
+                   ",\n   \"sha256\": \"", file.sha256, "\"\n  }");
+    comma = ",";
+  }
+  return text + "\n }\n}\n";
+}
+
 }  // namespace
 
 std::string path_in(const std::string& folder, const std::string& file) {
@@ -97,18 +113,12 @@ void write_checkpoint(const std::string& path, const Checkpoint& content) {
   write_safetensors(model, content.model);
   write_safetensors(state, content.state);
   for (const auto& [name, text] : content.files) write_text(name, text);
-  OrderedJson json{{"format", "narrowgauge checkpoint"}, {"version", checkpoint_version}};
-  json["run"] = content.state.metadata.at("run");
-  for (const char* key : {"steps", "epoch"}) json[key] = std::stoll(content.state.metadata.at(key));
-  json["best"] = content.state.metadata.contains(best_key);
-  for (const AtomicFolder::File& file : folder.files())
-    json["files"][file.name] = {{"bytes", file.bytes}, {"sha256", file.sha256}};
-  write_text(manifest_file, json.dump(1) + '\n');
+  write_text(manifest_file, manifest_text(content, folder.files()));
   folder.commit();
 }
 
 Checkpoint read_whole_checkpoint(const std::string& path) {
-  const Json json = read_manifest(path);
+  const auto json = read_manifest(path);
   Checkpoint checkpoint;
   checkpoint.path = path;
   try {

@@ -9,6 +9,7 @@
 #include "api/run_layout.h"
 #include "base/atomic_file.h"
 #include "base/atomic_folder.h"
+#include "base/folder_content.h"
 #include "base/log.h"
 #include "base/output_path.h"
 
@@ -68,11 +69,13 @@ CheckpointFolder::CheckpointFolder(const std::string& run)
   mark_best_of(numbers);
 }
 
-CheckpointFolder::~CheckpointFolder() {
+CheckpointFolder::~CheckpointFolder() try {
   if (!made_ || names_in(path_) != std::vector<std::string>{FolderLock::file_name}) return;
   std::error_code ignored;
   remove_file(path_in(path_, FolderLock::file_name));
   fs::remove(path_, ignored);
+} catch (const std::exception&) {
+  return;  // an empty folder stays where no memory is left to look at it
 }
 
 void CheckpointFolder::remove_leftovers() const {
@@ -81,9 +84,8 @@ void CheckpointFolder::remove_leftovers() const {
   const std::string folder = path_in(path_, checkpoints_folder);
   for (const std::string& name : names_in(folder)) {
     const std::string number = name.substr(name.empty() ? 0 : 1, name.find('.', 1) - 1);
-    std::error_code ignored;
     if (checkpoint_number(number) > 0 && is_temporary_name(name, number))
-      fs::remove_all(path_in(folder, name), ignored);
+      remove_all(path_in(folder, name));
   }
 }
 

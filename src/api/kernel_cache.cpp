@@ -19,7 +19,6 @@ namespace narrowgauge {
 namespace {
 
 using Json = nlohmann::json;
-using OrderedJson = nlohmann::ordered_json;  // as it is written
 constexpr int kernel_records_version = 1;
 
 // The tier is part of the text: under NARROWGAUGE_ISA other kernels compute a node.
@@ -60,16 +59,16 @@ namespace {
 
 struct KernelFile {
   std::string machine;
-  Json kernels;
+  JsonDocument<Json> kernels;
 };
 
 KernelFile parse_kernel_file(const std::string& text, const std::string& path) {
   auto json = parse_json<Json>(text, path);
   require<DataError>(whole_number<int>(json, "version", path) == kernel_records_version, path,
                      ": is of another version");
-  KernelFile file{json.at("machine").get<std::string>(), {}};
-  if (json.contains("kernels")) file.kernels = std::move(json["kernels"]);
-  return file;
+  Json kernels;
+  if (json.contains("kernels")) kernels.swap(json["kernels"]);
+  return {json.at("machine").get<std::string>(), JsonDocument<Json>(std::move(kernels))};
 }
 
 KernelRecords records_in(const KernelFile& file, const std::string& path) {
@@ -95,12 +94,17 @@ KernelRecords parse_kernel_records(const std::string& text, const std::string& p
 }
 
 std::string kernel_records_text(const KernelRecords& records, const std::string& machine) {
-  OrderedJson kernels = OrderedJson::object();
-  for (const auto& [key, record] : records)
-    add_key(kernels, key, {{"kernel", record.kernel}, {"why", record.why}});
-  const OrderedJson json{
-      {"version", kernel_records_version}, {"machine", machine}, {"kernels", std::move(kernels)}};
-  return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + '\n';
+  const auto quoted = [](const std::string& text) {
+    return json_text<Json>(text, Json::error_handler_t::replace);
+  };
+  std::string text = concat("{\n \"version\": ", kernel_records_version,
+                            ",\n \"machine\": ", quoted(machine), ",\n \"kernels\": {");
+  for (const char* comma = ""; const auto& [key, record] : records) {
+    text += concat(comma, "\n  ", quoted(key), ": {\n   \"kernel\": ", quoted(record.kernel),
+                   ",\n   \"why\": ", quoted(record.why), "\n  }");
+    comma = ",";
+  }
+  return text + (records.empty() ? "}\n}\n" : "\n }\n}\n");
 }
 
 KernelCache::KernelCache(std::string path, std::string machine, std::int64_t most_bytes)

@@ -5,6 +5,7 @@
 
 #include "api/run_layout.h"
 #include "base/atomic_folder.h"
+#include "base/folder_content.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge {

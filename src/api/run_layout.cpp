@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <functional>
 
+#include "base/folder_content.h"
+
 namespace narrowgauge {
 
 namespace fs = std::filesystem;
@@ -20,15 +22,6 @@ std::string name_of_checkpoint(std::int64_t number) {
   constexpr std::size_t width = 6;
   const std::string digits = std::to_string(number);
   return std::string(width - std::min(width, digits.size()), '0') + digits;
-}
-
-std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error))
-    names.push_back(entry->path().filename().string());
-  return names;
 }
 
 std::vector<std::int64_t> numbers_in(const std::string& run) {

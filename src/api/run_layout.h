@@ -23,7 +23,6 @@ std::string checkpoint_path(const std::string& run, std::int64_t number);
 // The numbers of the checkpoints in a run, newest first.
 std::vector<std::int64_t> numbers_in(const std::string& run);
 
-std::vector<std::string> names_in(const std::string& folder);
 bool is_link(const std::string& path);
 bool is_there(const std::string& path);  // also a link that leads nowhere
 

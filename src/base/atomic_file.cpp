@@ -91,8 +91,11 @@ void AtomicFile::commit() {
   if (folder_) {
     folder_->add({std::filesystem::path(path_).filename().string(), written_, sum_.hex()});
   } else if (regular) {
+    // No memory is wanted once the file has its name.
+    const std::string parent = std::filesystem::path(target_).parent_path().string();
     if (std::rename(temporary_.c_str(), target_.c_str()) != 0) fail("cannot be replaced");
-    sync_folder(std::filesystem::path(target_).parent_path().string());
+    temporary_.clear();
+    sync_folder(parent);
   }
   temporary_.clear();
 }

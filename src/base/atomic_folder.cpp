@@ -8,8 +8,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <new>
 #include <system_error>
 
+#include "base/folder_content.h"
 #include "base/output_path.h"
 #include "narrowgauge/error.h"
 
@@ -24,11 +26,6 @@ namespace fs = std::filesystem;
 }
 
 std::string parent_of(const std::string& path) { return fs::path(path).parent_path().string(); }
-
-void remove_all(const std::string& path) {
-  std::error_code ignored;
-  fs::remove_all(path, ignored);
-}
 
 // `wanted` is the whole path, for messages.
 void make_folders(const std::string& path, const std::string& wanted) {
@@ -51,15 +48,18 @@ AtomicFolder::AtomicFolder(std::string path)
   fail(path_, "cannot be made");
 }
 
-AtomicFolder::~AtomicFolder() {
+AtomicFolder::~AtomicFolder() try {
   if (!temporary_.empty()) remove_all(temporary_);
+} catch (const std::bad_alloc&) {
+  return;  // the next to open the folder removes what stays
 }
 
 void AtomicFolder::commit() {
   sync_folder(temporary_);
+  const std::string parent = parent_of(path_);  // no memory is wanted once the folder is there
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_, "cannot be made");
   temporary_.clear();
-  sync_folder(parent_of(path_));
+  sync_folder(parent);
 }
 
 // Without this a power failure may lose a new name. File systems that cannot do it return EINVAL.

@@ -15,6 +15,24 @@
 
 namespace narrowgauge {
 
+// Empties a document from its leaves on. nlohmann's destructor takes memory for lists and objects
+// that are not empty, and ends the program where it gets none.
+template <class Json>
+void empty_json(Json& json) noexcept {
+  if (!json.is_structured()) return;
+  for (Json& inside : json) empty_json(inside);
+  json.clear();
+}
+
+// A document that takes no memory when it goes away.
+template <class Json>
+class JsonDocument : public Json {
+ public:
+  explicit JsonDocument(Json&& root) : Json(std::move(root)) {}
+  JsonDocument(JsonDocument&&) noexcept = default;
+  ~JsonDocument() { empty_json<Json>(*this); }
+};
+
 enum class JsonEvent : std::uint8_t { begin_object, begin_list, key, value, end };
 
 // Builds a document from what the parser finds, and shows each find to a guard ahead of that:
@@ -25,7 +43,10 @@ template <class Json, class Guard>
 class JsonBuilder {
  public:
   explicit JsonBuilder(Guard& guard) : guard_(guard) {}
-  Json take() { return std::move(root_); }
+  JsonBuilder(const JsonBuilder&) = delete;
+  JsonBuilder& operator=(const JsonBuilder&) = delete;
+  ~JsonBuilder() { empty_json(root_); }
+  JsonDocument<Json> take() { return JsonDocument<Json>(std::move(root_)); }
 
   bool null() { return add(nullptr); }
   bool boolean(bool value) { return add(value); }
@@ -83,7 +104,7 @@ class JsonBuilder {
 // Parses a text under a guard (JsonBuilder); throws what the guard throws, and whatever
 // Json::parse() throws.
 template <class Json, class Guard>
-Json parse_guarded_json(std::string_view text, Guard&& guard) {
+JsonDocument<Json> parse_guarded_json(std::string_view text, Guard&& guard) {
   JsonBuilder<Json, Guard> builder(guard);
   Json::sax_parse(text, &builder);
   return builder.take();
@@ -92,7 +113,7 @@ Json parse_guarded_json(std::string_view text, Guard&& guard) {
 // Parses text nested no deeper than the program's own files, or as deep as `deepest`: brackets take
 // a hundred times their size. Throws DataError, and whatever Json::parse() throws.
 template <class Json>
-Json parse_json(std::string_view text, const std::string& path, int deepest = 8) {
+JsonDocument<Json> parse_json(std::string_view text, const std::string& path, int deepest = 8) {
   return parse_guarded_json<Json>(text, [&](int depth, JsonEvent, std::string_view) {
     require<DataError>(depth <= deepest, path, ": is damaged: it is nested too deeply");
   });
@@ -102,7 +123,7 @@ Json parse_json(std::string_view text, const std::string& path, int deepest = 8)
 // DataError, and whatever json.at() throws.
 template <std::integral T, class Json>
 T whole_number(const Json& json, const std::string& key, const std::string& path) {
-  const Json& value = json.at(key);
+  const auto& value = json.at(key);
   const bool fits =
       value.is_number_unsigned()
           ? std::in_range<T>(value.template get<std::uint64_t>())

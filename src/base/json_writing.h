@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes JSON in the order in which it is made. Json is nlohmann::ordered_json, whose header
-// belongs in .cpp files.
+// Writes JSON as text. A document would end the program where memory ends while its parts are made.
+// Json is nlohmann::json, whose header belongs in .cpp files.
 #pragma once
 
 #include <string>
-#include <utility>
+#include <string_view>
 
 namespace narrowgauge {
 
-// Adds a key that the object does not have yet. object[key] looks at all keys there are, which
-// takes quadratic time for many.
+// Text in quotes. Throws Json::exception where it is not in UTF-8, unless that is replaced.
 template <class Json>
-void add_key(Json& object, std::string key, Json value) {
-  object.template get_ref<typename Json::object_t&>().emplace_back(std::move(key),
-                                                                   std::move(value));
+std::string json_text(std::string_view text,
+                      typename Json::error_handler_t errors = Json::error_handler_t::strict) {
+  return Json(text).dump(-1, ' ', false, errors);
 }
 
 }  // namespace narrowgauge

@@ -135,7 +135,7 @@ class EntryReader {
   const Json& entry_;
 };
 
-Json parse_header(const std::string& path, std::string_view json) {
+JsonDocument<Json> parse_header(const std::string& path, std::string_view json) {
   require<DataError>(!json.empty() && json.front() == '{', path,
                      ": expected a header that begins with {, found ",
                      json.empty() ? "an empty one" : "another byte");
@@ -177,7 +177,7 @@ void check_cover(const std::string& path, const std::vector<SafetensorsEntry>& e
 
 SafetensorsHeader parse_safetensors_header(const std::string& path, std::string_view json,
                                            std::int64_t data_bytes) {
-  const Json root = parse_header(path, json);
+  const auto root = parse_header(path, json);
   SafetensorsHeader header;
   for (const auto& [name, entry] : root.items()) {
     if (name == safetensors_metadata_key)
@@ -197,26 +197,44 @@ int safetensors_place(DType dtype) {
   return known == dtype_names.end() ? -1 : static_cast<int>(known - dtype_names.begin());
 }
 
-std::string format_safetensors_header(const SafetensorsHeader& header) {
-  // Keeps the given order: the reference writes by offset too.
-  nlohmann::ordered_json root = nlohmann::ordered_json::object();
-  if (!header.metadata.empty()) root[std::string(safetensors_metadata_key)] = header.metadata;
-  for (const SafetensorsEntry& entry : header.entries) {
-    const int place = safetensors_place(entry.dtype);
-    require(place >= 0, "safetensors: tensor ", entry.name, ": ", entry.dtype, " cannot be stored");
-    require(element_count(entry.dims) * bits(entry.dtype) % 8 == 0, "safetensors: tensor ",
-            entry.name, ": expected whole bytes, got ", entry.dtype, entry.dims);
-    add_key(root, entry.name,
-            {{"dtype", dtype_names[static_cast<std::size_t>(place)].name},
-             {"shape", entry.dims},
-             {"data_offsets", {entry.begin, entry.end}}});
+namespace {
+
+std::string metadata_text(const std::map<std::string, std::string>& metadata) {
+  std::string text = concat(json_text<Json>(safetensors_metadata_key), ":{");
+  for (const char* comma = ""; const auto& [key, value] : metadata) {
+    text += concat(comma, json_text<Json>(key), ':', json_text<Json>(value));
+    comma = ",";
   }
-  std::string text;
+  return text + '}';
+}
+
+std::string entry_text(const SafetensorsEntry& entry) {
+  const int place = safetensors_place(entry.dtype);
+  require(place >= 0, "safetensors: tensor ", entry.name, ": ", entry.dtype, " cannot be stored");
+  require(element_count(entry.dims) * bits(entry.dtype) % 8 == 0, "safetensors: tensor ",
+          entry.name, ": expected whole bytes, got ", entry.dtype, entry.dims);
+  std::string shape;
+  for (const std::int64_t dim : entry.dims) shape += concat(shape.empty() ? "" : ",", dim);
+  return concat(json_text<Json>(entry.name), ":{\"dtype\":\"",
+                dtype_names[static_cast<std::size_t>(place)].name, "\",\"shape\":[", shape,
+                "],\"data_offsets\":[", entry.begin, ',', entry.end, "]}");
+}
+
+}  // namespace
+
+std::string format_safetensors_header(const SafetensorsHeader& header) {
+  std::string text = "{";
   try {
-    text = root.dump();
-  } catch (const nlohmann::json::exception&) {
+    if (!header.metadata.empty()) text += metadata_text(header.metadata);
+    // Keeps the given order: the reference writes by offset too.
+    for (const SafetensorsEntry& entry : header.entries) {
+      if (text.size() > 1) text += ',';
+      text += entry_text(entry);
+    }
+  } catch (const Json::exception&) {
     throw UsageError("safetensors: expected names and metadata in UTF-8");
   }
+  text += '}';
   text.resize((text.size() + 7) / 8 * 8, ' ');
   return text;
 }

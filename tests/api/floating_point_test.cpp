@@ -182,6 +182,30 @@ TEST(floating_point, threads_of_the_host_may_differ) {
   rounding.join();
 }
 
+// The last vector of some kernels holds numbers of no channel.
+BuildNetwork normalized(std::int64_t channels) {
+  return [=](Network& net) {
+    const Value x = net.input("x", {net.batch(), channels, 3, 3});
+    return net.batch_norm(net.relu(net.conv(net.batch_norm(x), channels)));
+  };
+}
+
+TEST(floating_point, channels_that_fill_no_vector_trap_nothing) {
+  for (const std::int64_t channels : {1, 3, 5, 13, 17, 31, 50}) {
+    const Tensor x = Tensor::full(DType::f32, {2, channels, 3, 3}, 0.7);
+    const std::string usual = bits_of(Model("normalized", normalized(channels), 3).predict(x));
+    const auto predict_trapping = [&] {
+      feclearexcept(FE_ALL_EXCEPT);
+      feenableexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW);
+      const std::string got = bits_of(Model("normalized", normalized(channels), 3).predict(x));
+      fesetenv(FE_DFL_ENV);
+      EXPECT_EQ(got, usual) << channels;
+    };
+    predict_trapping();
+    std::thread(predict_trapping).join();
+  }
+}
+
 TEST(floating_point, a_run_leaves_no_flags) {
   Model model("small", small_network(), 3);
   feclearexcept(FE_ALL_EXCEPT);

@@ -20,13 +20,16 @@ cpu::View rows_as_images(const cpu::View& view) {
 
 cpu::BoundedConvolution product_of_pixels(const cpu::MatMulViews& views, int threads) {
   const cpu::View& b = views.b;
-  return {.views = {rows_as_images(views.a),
-                    {b.dtype, {b.dims[1], b.dims[0], 1}, {b.strides[1], b.strides[0], 1}},
-                    rows_as_images(views.y),
-                    views.bias},
-          .window = {{1}, {1}, {0}, {0}, 1},
-          .threads = threads,
-          .lasting = {cpu::bounded_w}};
+  // One after another: gcc 12 destroys parts of a nested list twice where one throws.
+  cpu::BoundedConvolution pixels;
+  pixels.views.x = rows_as_images(views.a);
+  pixels.views.w = {b.dtype, {b.dims[1], b.dims[0], 1}, {b.strides[1], b.strides[0], 1}};
+  pixels.views.y = rows_as_images(views.y);
+  pixels.views.bias = views.bias;
+  pixels.window = {{1}, {1}, {0}, {0}, 1};
+  pixels.threads = threads;
+  pixels.lasting = {cpu::bounded_w};
+  return pixels;
 }
 
 std::string pixel_product_reason(const cpu::MatMulViews& views,

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is in a folder. std::filesystem's own iterators end the program where memory ends.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace narrowgauge {
+
+// In no order; none where the folder cannot be read.
+std::vector<std::string> names_in(const std::string& folder);
+
+// Removes a file, a link or a folder with all that is in it, as far as this process may.
+void remove_all(const std::string& path);
+
+}  // namespace narrowgauge
