@@ -11,21 +11,23 @@ extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* libra
 namespace narrowgauge {
 
 struct UnloadSteps {
-  static constinit std::atomic<UnloadStep*> latest;
+  using List = std::atomic<UnloadStep*>;  // the latest first
+  static constinit List usual, last;
 
-  static void add(UnloadStep& step) {
-    step.added_before_ = latest.load();
-    while (!latest.compare_exchange_weak(step.added_before_, &step)) {
+  static void add(List& list, UnloadStep& step) {
+    step.added_before_ = list.load();
+    while (!list.compare_exchange_weak(step.added_before_, &step)) {
     }
   }
-  static void run_all(bool program_ends) {
-    while (UnloadStep* const step = latest.load()) {
-      latest = step->added_before_;
+  static void run_all(List& list, bool program_ends) {
+    while (UnloadStep* const step = list.load()) {
+      list = step->added_before_;
       step->unload(program_ends);
     }
   }
 };
-constinit std::atomic<UnloadStep*> UnloadSteps::latest = nullptr;
+constinit UnloadSteps::List UnloadSteps::usual = nullptr;
+constinit UnloadSteps::List UnloadSteps::last = nullptr;
 
 namespace {
 
@@ -51,12 +53,18 @@ bool has_sign_of_end() {
 }
 
 [[gnu::destructor]] void end_of_library() {
-  UnloadSteps::run_all(program_ends || has_sign_of_end());
+  const bool ends = program_ends || has_sign_of_end();
+  UnloadSteps::run_all(UnloadSteps::usual, ends);
+  UnloadSteps::run_all(UnloadSteps::last, ends);
 }
 
 }  // namespace
 
-void at_unloading(UnloadStep& step) noexcept { UnloadSteps::add(step); }
+void at_unloading(UnloadStep& step) noexcept { UnloadSteps::add(UnloadSteps::usual, step); }
+
+void at_the_end_of_unloading(UnloadStep& step) noexcept {
+  UnloadSteps::add(UnloadSteps::last, step);
+}
 
 void watch_for_end_of_program() noexcept {
   if (sign_of_end.load(std::memory_order_relaxed)) return;

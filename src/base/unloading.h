@@ -28,6 +28,9 @@ class UnloadStep {
 // Has the step run at unloading, before all those added earlier. It must last until then.
 void at_unloading(UnloadStep& step) noexcept;
 
+// Has it run behind all those of at_unloading().
+void at_the_end_of_unloading(UnloadStep& step) noexcept;
+
 // Has unloading tell the end of the program from dlclose(). Called by whoever may be at work then,
 // but not while static objects of the library are made.
 void watch_for_end_of_program() noexcept;

@@ -4,9 +4,11 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <oneapi/dnnl/dnnl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -140,9 +142,35 @@ void Destructions::unload(bool program_ends) {
   delete this;
 }
 
+// Lets no other thread into oneDNN once the program has ended.
+struct Gate final : UnloadStep {
+  void unload(bool program_ends) override {
+    if (!program_ends) return;
+    keeper = pthread_self();
+    closed = true;
+    constexpr int most_waits = 10'000;  // a second
+    for (int i = 0; i < most_waits && calls.load() > 0; ++i) usleep(100);
+  }
+
+  std::atomic<int> calls = 0;
+  std::atomic<bool> closed = false;
+  pthread_t keeper{};
+};
+constinit Gate gate;
+
 }  // namespace
 
+InUse::InUse() {
+  ++gate.calls;
+  if (!gate.closed.load() || pthread_equal(gate.keeper, pthread_self())) return;
+  --gate.calls;
+  while (true) pause();
+}
+
+InUse::~InUse() { --gate.calls; }
+
 void keep_statics() {
+  at_the_end_of_unloading(gate);
   const link_map* const library = onednn_library();
   void** const entry = library ? entry_of(*library, "__cxa_atexit") : nullptr;
   if (!entry) return;

@@ -11,4 +11,15 @@ namespace narrowgauge::cpu::onednn {
 // table is of another form, all stays as it is.
 void keep_statics();
 
+// A call into oneDNN. What it made when it was loaded ends with it all the same, last of all at the
+// end of a program: that waits for the calls under way, and who calls in another thread then stays
+// there until the process is gone.
+class InUse {
+ public:
+  InUse();
+  ~InUse();
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+};
+
 }  // namespace narrowgauge::cpu::onednn

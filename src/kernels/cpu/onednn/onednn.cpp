@@ -225,6 +225,7 @@ struct Primitive::Idle {
 
 Primitive::Primitive(const PrimitiveDescription& description, std::span<const int> arguments)
     : idle_(std::make_shared<Idle>()) {
+  const InUse in_use;
   const OneOpenMpThread one_thread;
   implementation_ = implementation_of(description);
   for (const int number : arguments)
@@ -235,8 +236,10 @@ Primitive::Primitive(const PrimitiveDescription& description, std::span<const in
   if (format_bytes(scratchpad_) == 0) scratchpad_.reset();
   dnnl_primitive_t primitive = nullptr;
   check(dnnl_primitive_create(&primitive, description.get()), "dnnl_primitive_create");
-  primitive_ = std::shared_ptr<dnnl_primitive>(
-      primitive, [](dnnl_primitive_t held) { dnnl_primitive_destroy(held); });
+  primitive_ = std::shared_ptr<dnnl_primitive>(primitive, [](dnnl_primitive_t held) {
+    const InUse destroying;
+    dnnl_primitive_destroy(held);
+  });
 }
 
 const Format& Primitive::format(int argument) const {
@@ -262,6 +265,7 @@ std::unique_ptr<Primitive::Memories> Primitive::take_memories() const {
 }
 
 void Primitive::execute(std::span<const Argument> arguments, void* scratchpad) const {
+  const InUse in_use;
   std::unique_ptr<Memories> memories = take_memories();
   for (const Argument& argument : arguments) memories->set(argument.number, argument.data);
   if (scratchpad_) memories->set(DNNL_ARG_SCRATCHPAD, scratchpad);
