@@ -54,14 +54,10 @@ def write_changes(root, tree, changes):
 
 
 def named_places(output):
-    """(path, line) of all places in the compiler's output that stand around an error."""
-    found = set()
-    for line in output.splitlines():
-        if "error:" in line or "required from" in line or "in instantiation" in line:
-            found.update((path, int(number)) for path, number in PLACE.findall(line))
-        elif "In function" not in line:
-            found.update((path, int(number)) for path, number in PLACE.findall(line))
-    return found
+    """(path, line) of all places in the compiler's output that stand around an error. "In function"
+    only says what surrounds them."""
+    lines = (line for line in output.splitlines() if "In function" not in line or "error:" in line)
+    return {(path, int(number)) for line in lines for path, number in PLACE.findall(line)}
 
 
 def in_code(tree):
