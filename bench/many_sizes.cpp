@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What batches of many sizes cost: the first prediction of a process and predictions of new sizes,
-// beside a cache of kernels that has so many MiB already, and a step of training of random sizes.
-// Usage: bench_many_sizes [SIZES [CACHE_MIB]] (100 0); CACHE_MIB off: without a cache.
+// The cost of batches of many sizes: the first prediction of a process and predictions of new
+// sizes, beside a cache of kernels that has so many MiB already, and a step of training of random
+// sizes. Usage: bench_many_sizes [SIZES [CACHE_MIB]] (100 0); CACHE_MIB off: without a cache.
 #include <unistd.h>
 
 #include <algorithm>

@@ -19,7 +19,7 @@
 
 namespace narrowgauge {
 
-// What check_gradients() computes with, and how close it looks.
+// The inputs of check_gradients(), and how close it looks.
 struct NG_API GradientCheck {
   std::int64_t batch = 3;                        // for the symbol N
   std::map<std::string, Tensor> values{};        // of inputs and parameters, by name
@@ -39,7 +39,7 @@ struct WrongDerivative {
   double numeric = 0;   // by differences
 };
 
-// What check_gradients() found.
+// The result of check_gradients().
 struct NG_API GradientReport {
   DType computed_in = DType::f64;  // or f32, where a kernel takes no f64
   std::int64_t checked = 0;        // derivatives that were compared

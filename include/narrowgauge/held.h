@@ -13,7 +13,7 @@ namespace narrowgauge {
 // Throws UsageError: "trainer: was moved from, ...". `what` is the kind of object.
 [[noreturn]] NG_API void refuse_moved_from(const char* what);
 
-// What an object is called in messages, as an argument of a template.
+// The name of a kind of object in messages, as an argument of a template.
 template <std::size_t size>
 struct HeldName {
   char text[size] = {};  // with its terminating zero
