@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "all_ops/nearness.h"
 #include "all_ops/sample_case.h"
 #include "io/onnx/export.h"
 #include "io/onnx/import.h"
@@ -68,14 +69,7 @@ double bound_of(DType dtype) {
 
 void expect_near(const Tensor& got, const Tensor& expected) {
   ASSERT_EQ(got.type(), expected.type());
-  double largest = 0;
-  for (std::int64_t i = 0; i < expected.size(); ++i)
-    if (std::isfinite(expected.at(i))) largest = std::max(largest, std::abs(expected.at(i)));
-  for (std::int64_t i = 0; i < expected.size(); ++i) {
-    const double a = got.at(i), e = expected.at(i);
-    if (a == e || (std::isnan(a) && std::isnan(e))) continue;
-    ASSERT_LE(std::abs(a - e), bound_of(expected.dtype()) * largest) << "element " << i;
-  }
+  expect_within(got, expected, bound_of(expected.dtype()) * largest_of({&expected, 1}));
 }
 
 void keep(const std::string& bytes, const OpRecord& op, DType dtype) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "all_ops/nearness.h"
 #include "all_ops/sample_case.h"
 #include "compile/compile.h"
 #include "ops/control/interpret.h"
@@ -130,21 +131,9 @@ const std::map<std::string, Pass>& passes() {
   return all;
 }
 
-double largest_of(const std::vector<Tensor>& outputs) {
-  double largest = 0;
-  for (const Tensor& output : outputs)
-    for (std::int64_t i = 0; i < output.size(); ++i)
-      if (std::isfinite(output.at(i))) largest = std::max(largest, std::abs(output.at(i)));
-  return largest;
-}
-
 void expect_near(const Tensor& got, const Tensor& expected, double largest) {
   ASSERT_EQ(got.dims(), expected.dims());
-  for (std::int64_t i = 0; i < expected.size(); ++i) {
-    const double a = got.at(i), e = expected.at(i);
-    if (a == e || (std::isnan(a) && std::isnan(e))) continue;
-    ASSERT_LE(std::abs(a - e), 1e-5 * largest) << "element " << i;
-  }
+  expect_within(got, expected, 1e-5 * largest);
 }
 
 std::vector<Tensor> results_of(const Graph& graph, const std::vector<Tensor>& inputs) {

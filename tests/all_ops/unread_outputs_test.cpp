@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "all_ops/nearness.h"
 #include "all_ops/sample_case.h"
 #include "compile/compile.h"
 #include "ops/control/interpret.h"
@@ -23,22 +24,10 @@ Graph graph_of(const SampleCase& sample, int output) {
   return graph;
 }
 
-double largest_of(const std::vector<Tensor>& outputs) {
-  double largest = 0;
-  for (const Tensor& output : outputs)
-    for (std::int64_t i = 0; i < output.size(); ++i)
-      if (std::isfinite(output.at(i))) largest = std::max(largest, std::abs(output.at(i)));
-  return largest;
-}
-
 // What updates round off is small beside their other outputs, and differs with the order of sums.
 void expect_near(const Tensor& got, const Tensor& expected, double largest) {
   ASSERT_EQ(got.type(), expected.type());
-  for (std::int64_t i = 0; i < expected.size(); ++i) {
-    const double a = got.at(i), e = expected.at(i);
-    if (a == e || (std::isnan(a) && std::isnan(e))) continue;
-    ASSERT_LE(std::abs(a - e), 1e-5 * largest) << "element " << i;
-  }
+  expect_within(got, expected, 1e-5 * largest);
 }
 
 class UnreadOutputs : public OpTest {};
