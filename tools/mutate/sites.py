@@ -3,8 +3,8 @@
 change beside the code as it is (mutation.h says how)."""
 
 import collections
+import hashlib
 import pathlib
-import random
 import re
 
 import cpp_functions
@@ -144,10 +144,22 @@ def all_sites(root, layers):
     return found
 
 
+def in_random_order(sites, seed):
+    """The sites by a hash of the seed and of what each changes, so that an edit elsewhere in the
+    project draws nearly the same changes again."""
+    same = collections.Counter()
+    ranked = []
+    for site in sorted(sites, key=lambda s: (s.path, s.start, s.change)):
+        key = (site.path.as_posix(), site.line, site.change)
+        same[key] += 1
+        text = repr((seed, *key, same[key]))
+        ranked.append((hashlib.sha256(text.encode()).digest(), site))
+    return [site for _, site in sorted(ranked, key=lambda pair: pair[0])]
+
+
 def choose(sites, count, seed):
-    """`count` of them, no two of which overlap, in a random order that depends on the seed alone."""
-    order = sorted(sites, key=lambda s: (s.path, s.start, s.change))
-    random.Random(seed).shuffle(order)
+    """The first `count` of them in their random order, no two of which overlap."""
+    order = in_random_order(sites, seed)
     chosen, taken = [], collections.defaultdict(list)
     for site in order:
         if len(chosen) == count:
