@@ -3,6 +3,7 @@
 
   python3 tools/mutate                      # 200 changes, drawn by seed 1
   python3 tools/mutate --layers ops,train --count 50 --seed 7
+  python3 tools/mutate --again              # only those that survived the last run
   python3 tools/mutate --list --count 5     # only says what it would change
 
 All changes are compiled into one build, in build/mutate, beside the code as it is; an environment
@@ -11,6 +12,7 @@ tools/mutate/survivors.txt with their reason. Exit code 7 if fewer than 95 % of 
 
 import argparse
 import collections
+import json
 import os
 import pathlib
 import sys
@@ -38,6 +40,14 @@ def excused(root):
 
 def key(site):
     return site.path.as_posix(), site.line, site.change
+
+
+def survived_before(tree):
+    """The keys of the changes that survived the last run in `tree`."""
+    path = tree / "build/survivors.json"
+    if not path.exists():
+        raise SystemExit(f"mutate: --again: {path} is missing: no run has ended in this folder")
+    return {tuple(one) for one in json.loads(path.read_text())}
 
 
 def say(text):
@@ -81,6 +91,7 @@ def options():
     parser.add_argument("--layers", default=",".join(site_module.LAYERS), help="folders of src/")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at once")
     parser.add_argument("--tree", type=pathlib.Path, help="where the build lies (build/mutate)")
+    parser.add_argument("--again", action="store_true", help="only what survived the last run")
     parser.add_argument("--list", action="store_true", help="only list the changes")
     chosen = parser.parse_args()
     unknown = set(chosen.layers.split(",")) - {p.name for p in (HERE.parents[1] / "src").iterdir()}
@@ -106,7 +117,13 @@ def main():
     changes = building.build(root, tree, changes, wanted.jobs, say)
     say(f"built with {len(changes)} changes; recording which test evaluates which")
     tests = runs.record_all(tree / "build/release", len(chosen), wanted.jobs, say)
-    results = runs.try_all(changes, tests, wanted.jobs, say)
+    tried = changes
+    if wanted.again:
+        before = survived_before(tree)
+        tried = {n: site for n, site in changes.items() if key(site) in before}
+    results = runs.try_all(tried, tests, wanted.jobs, say)
+    survivors = [key(changes[n]) for n, (test, _) in results.items() if not test]
+    (tree / "build/survivors.json").write_text(json.dumps(sorted(survivors), indent=1))
     return 0 if report(changes, results, excused(root)) >= WANTED else 7
 
 
