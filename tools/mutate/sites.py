@@ -146,11 +146,11 @@ def all_sites(root, layers):
 
 def in_random_order(sites, seed):
     """The sites by a hash of the seed and of what each changes, so that an edit elsewhere in the
-    project draws nearly the same changes again."""
+    project, or a file that moves, draws nearly the same changes again."""
     same = collections.Counter()
     ranked = []
     for site in sorted(sites, key=lambda s: (s.path, s.start, s.change)):
-        key = (site.path.as_posix(), site.line, site.change)
+        key = (site.path.name, site.line, site.change)
         same[key] += 1
         text = repr((seed, *key, same[key]))
         ranked.append((hashlib.sha256(text.encode()).digest(), site))
