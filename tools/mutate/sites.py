@@ -84,12 +84,6 @@ def negation(_match):
     return "!x -> x", lambda i: f"mutation::flip<{i}>() != !"
 
 
-def grows(match):
-    sign, value = match.groups()
-    other = "-=" if sign == "+=" else "+="
-    return f"{sign} -> {other}", lambda i: f" {sign} mutation::negated<{i}>({value});"
-
-
 PATTERNS = [
     (BINARY, binary),
     (LOGICAL, logical),
@@ -97,7 +91,6 @@ PATTERNS = [
     (REAL, real),
     (EXTREME, extreme),
     (NEGATION, negation),
-    (GROWS, grows),
 ]
 # No site stands in these lines: the compiler needs them as they are, or no behaviour follows.
 LEFT_ALONE = re.compile(r"\b(static_assert|case|template|using|constexpr|NG_INVARIANT|alignas|asm|sample)\b")
@@ -108,6 +101,16 @@ def conditions(code):
     for match in CONDITION.finditer(code):
         start = match.end()
         yield start, cpp_functions.matching(code, start - 1) - 1
+
+
+def growths(code, text):
+    """(start, end, change, text) of each `+=` and `-=`, whose value is text with its literals."""
+    for match in GROWS.finditer(code):
+        sign, (start, end) = match.group(1), match.span(2)
+        other = "-=" if sign == "+=" else "+="
+        value = text[start:end]
+        text_of = (lambda sign, value: lambda i: f" {sign} mutation::negated<{i}>({value});")(sign, value)
+        yield match.start(), match.end(), f"{sign} -> {other}", text_of
 
 
 def candidates(path, text):
@@ -128,6 +131,7 @@ def candidates(path, text):
         for match in pattern.finditer(code):
             change, text_of = rewrite(match)
             found.append(site(match.start(), match.end(), change, text_of))
+    found += [site(*each) for each in growths(code, text)]
     for start, end in conditions(code):
         inner = text[start:end]
         text_of = (lambda held: lambda i: f"mutation::flip<{i}>() != static_cast<bool>({held})")(inner)

@@ -74,6 +74,9 @@ class Mutated(unittest.TestCase):
     def test_one_change_at_a_time(self):
         self.assertEqual(self.outputs("return a * b + 4;", 9), ["10", "9", "2", "11"])
 
+    def test_literals_in_what_is_added_stay(self):
+        self.assertEqual(self.outputs('a += *"!"; return a;', 9), ["35", "-31"])
+
     def test_constant_expressions_stay(self):
         self.assertEqual(self.outputs("int x[2 + 1]; return sizeof x / 4;", 1), ["3", "3"])
 
