@@ -2,6 +2,7 @@
 """Builds a copy of the project with all changes compiled in, and drops those that do not compile."""
 
 import collections
+import pathlib
 import re
 import shutil
 import subprocess
@@ -12,15 +13,18 @@ import sites as site_module
 # As the compiler names places: "path:line:column: error", or where a template was asked for.
 PLACE = re.compile(r"(src/[\w/.]+):(\d+):\d+:")
 ROUNDS = 12
+SOURCES = {".cpp", ".h"}
+STATE = pathlib.Path("src/base/mutation.cpp")  # where mutation.cpp stands in the copy
 
 
 def copy(root, tree):
-    """Makes `tree` hold the project's files; what is there and the same keeps its time, so that a
-    later run builds only what differs."""
-    kept = set()
+    """Makes `tree` hold the project's files but for the sources, which write_changes() writes; what
+    is there and the same keeps its time, so that a later run builds only what differs."""
+    kept = {STATE}
     for path in project.files(root):
         kept.add(path)
-        write(tree / path, (root / path).read_bytes(), (root / path).stat().st_mode)
+        if path.suffix not in SOURCES:
+            write(tree / path, (root / path).read_bytes(), (root / path).stat().st_mode)
     for path in project.found_in_folders(tree):
         if path not in kept:
             (tree / path).unlink()
@@ -43,14 +47,14 @@ def write_changes(root, tree, changes):
     by_path = collections.defaultdict(list)
     for number, site in changes.items():
         by_path[site.path].append((number, site))
-    for path in project.files(root, {".cpp", ".h"}):
+    for path in project.files(root, SOURCES):
         text = project.read(root / path)
         if path in by_path:
             text = site_module.mutated(text, by_path[path])
         write(tree / path, text.encode())
     state = (site_module.HEADER.with_suffix(".cpp")).read_text()
     state = state.replace('"mutation.h"', f'"{site_module.HEADER}"')
-    write(tree / "src/base/mutation.cpp", state.encode())
+    write(tree / STATE, state.encode())
 
 
 def named_places(output):
