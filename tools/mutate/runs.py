@@ -35,8 +35,9 @@ def listed(build):
         )
 
 
-# A change may fill memory without end: tests that need more than this many bytes fail.
-LEAVES_ROOM = ["prlimit", f"--as={8 << 30}"]
+# A change may fill memory without end: tests that need more than this many bytes fail. The program
+# obeys a limit of its address space, so that this one is of its data.
+LEAVES_ROOM = ["prlimit", f"--data={8 << 30}"]
 
 
 def passes(test, extra, limit):
