@@ -21,7 +21,7 @@ namespace narrowgauge {
 // What the kernels of a network took while it answered, for chrome_trace() and profile_rows() of
 // trace.h. Times are in milliseconds.
 struct NG_API AnswerProfile {
-  // That were timed. A large batch may be answered in parts, each of which is then one.
+  // The answers that were timed. A large batch may be answered in parts, each of which is then one.
   std::int64_t answers = 0;
   std::vector<Trainer::KernelChoice> kernels;  // in the order of the plan; times of all answers
   std::vector<Trainer::KernelRun> runs;        // in the order of time
@@ -33,7 +33,7 @@ struct NG_API AnswerProfile {
 // computed node by node, which has no kernels.
 NG_API AnswerProfile profile_answers(Model& model, std::span<const NamedTensor> inputs,
                                      std::int64_t answers = 10);
-// The same of an engine.
+// Times the answers of an engine, as those of a model.
 NG_API AnswerProfile profile_answers(const Engine& engine, std::span<const NamedTensor> inputs,
                                      std::int64_t answers = 10);
 
