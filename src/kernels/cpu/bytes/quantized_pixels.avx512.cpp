@@ -10,7 +10,7 @@
 namespace narrowgauge::cpu::avx512 {
 namespace {
 
-// Of a segment of `first` pixels and one of `second`, or none.
+// Sums for a segment of `first` pixels and one of `second`, which may be none.
 template <int first, int second, int panels>
 struct SumsOfPixels : ByteSums<first + second, panels> {
   using ByteSums<first + second, panels>::sums;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A convolution with what may stand behind it in a network that predicts:
-// y = min(high, max(low, x * w + bias + residual)), or gelu(x * w + bias), in f32 and rounded once
-// when it is stored.
+// A convolution with the epilogues of inference: y = min(high, max(low, x * w + bias + residual)),
+// or gelu(x * w + bias), in f32 and rounded once when it is stored.
 #pragma once
 
 #include <limits>

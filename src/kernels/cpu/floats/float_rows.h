@@ -12,7 +12,7 @@ namespace narrowgauge::cpu {
 
 inline constexpr std::int64_t float_block_rows = 14;  // at most
 
-// As many pixels as have their sums in registers, for panels of so many vectors of channels.
+// How many pixels have their sums in registers, for panels of so many vectors of channels.
 constexpr std::int64_t float_block_pixels(std::int64_t vectors) { return vectors == 3 ? 9 : 14; }
 
 struct FloatBlock {

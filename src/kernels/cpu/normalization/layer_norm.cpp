@@ -223,7 +223,7 @@ bool sums_narrow_rows(const LayerNormForward& norm) {
          residual.keep == 1 && !residual.kept && is_whole_strip(norm.layout.columns);
 }
 
-// Their sum, measured while it is made.
+// The sum of x and the residual, measured while it is made.
 MeasuredRow narrow_sum(const LayerNormForward& norm, std::int64_t row, float* sum) {
   const std::int64_t columns = norm.layout.columns, at = row * columns;
   const ConstArray& other = norm.residual->other;

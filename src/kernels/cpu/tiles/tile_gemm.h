@@ -25,9 +25,9 @@ Prepared prepare_tile_gemm(const MatMulViews& views, const ContractionOptions& o
 //   gelu: y = gelu(sum)   gelu_gradient: y = sum * the slope of gelu at x
 enum class TileActivation { none, gelu, gelu_gradient };
 
-// For a product of bf16 with y in bf16. Call::inputs: a, b, bias, and for gelu_gradient x, laid out
-// as y. Call::outputs: y; for gelu also the rounded sums, laid out as y; for gelu_gradient also the
-// column sums of y before rounding, dense. The second output may be null.
+// The epilogue of a product of bf16 with y in bf16. Call::inputs: a, b, bias, and for gelu_gradient
+// x, laid out as y. Call::outputs: y; for gelu also the rounded sums, laid out as y; for
+// gelu_gradient also the column sums of y before rounding, dense. The second output may be null.
 struct TileEpilogue {
   TileActivation activation = TileActivation::none;
   DType column_sums = DType::f32;
