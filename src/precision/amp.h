@@ -18,7 +18,7 @@ struct Amp {
   bool operator==(const Amp&) const = default;
 };
 
-// Of mixed precision, f32 first.
+// The formats of mixed precision, f32 first.
 inline constexpr std::array amp_formats{DType::f32, DType::f16, DType::bf16};
 
 std::string_view name(const Amp& amp);  // "off", "f16", "bf16" or "auto"

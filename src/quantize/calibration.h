@@ -49,7 +49,7 @@ struct ValueStatistics {
 // Which network calibration saw, so that ranges are not taken for those of another.
 struct CalibratedNetwork {
   bool equalized = false;  // whether channels were scaled between its layers; see equalize()
-  // Of each contraction, by name: the root of the mean of its squared weights.
+  // The root mean square of the weights of each contraction, by its name.
   std::map<std::string, double> weights{};
   bool operator==(const CalibratedNetwork&) const = default;
 };
@@ -59,9 +59,10 @@ std::string difference(const CalibratedNetwork& one, const CalibratedNetwork& ot
 class Calibration {
  public:
   Calibration() = default;
-  // Of these values, in the order of the graph. Throws UsageError for a name that stands twice.
+  // A calibration of these values, in the order of the graph, that has seen nothing. Throws
+  // UsageError for a name that stands twice.
   explicit Calibration(std::vector<std::string> names);
-  // With what names(), of() and samples() gave.
+  // A calibration with what names(), of() and samples() gave.
   Calibration(std::vector<std::string> names, std::vector<ValueStatistics> values,
               std::int64_t samples);
 

@@ -21,7 +21,8 @@ struct CalibratorParameter {
 struct Calibrator {
   std::string_view name, help;
   std::optional<CalibratorParameter> parameter;
-  // Of a histogram that is not empty. `parameter` is 0 for a calibrator that takes none.
+  // Chooses a range by a histogram that is not empty. `parameter` is 0 for a calibrator that takes
+  // none.
   Range (*choose)(const Histogram& histogram, const RangeOptions& options, double parameter);
 };
 
