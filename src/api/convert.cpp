@@ -21,7 +21,7 @@ namespace {
 
 constexpr double usual_drop = 0.5;
 
-// Of the constants of a network: as they are stored, or as they would be in f32.
+// The bytes of a network's constants: as they are stored, or as they would be in f32.
 std::int64_t weight_bytes(const Graph& graph, bool in_f32) {
   std::int64_t bytes = 0;
   for (const Node& node : graph.nodes()) {

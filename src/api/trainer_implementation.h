@@ -69,7 +69,7 @@ struct Trainer::Implementation {
   bool has_averages() const;     // some, once a step was applied
   bool reads_averages() const { return has_averages() && !averages.are_swapped(); }
   std::int64_t parts_of(std::span<const Tensor> batch) const;  // throws where it cannot be cut
-  // Of `training`, for a part of a batch.
+  // The inputs of `training` for a part of a batch.
   std::vector<Tensor> inputs_for(std::span<const Tensor> batch, std::int64_t part) const;
   std::uint64_t run_number(std::uint64_t step, std::int64_t part) const;  // for random numbers
   // Adds up the gradients of the parts of a batch, and returns its loss.
