@@ -14,8 +14,8 @@ namespace narrowgauge::cli {
 struct DataFacts {
   struct Part {
     std::int64_t samples = 0;
-    // Of names, types and bytes of its arrays: the SHA-256 of the digests of pieces of them. Of
-    // pictures in files: of their paths in the folder, sizes and classes.
+    // The SHA-256 of the names, types and bytes of its arrays, bytes by the digests of their
+    // pieces; where pictures are in files, of their paths in the folder, sizes and classes.
     std::string sha256;
     bool operator==(const Part&) const = default;
   };

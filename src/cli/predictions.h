@@ -36,7 +36,7 @@ struct Predictions {
 };
 
 using Predict = std::function<Tensor(const Tensor& inputs)>;
-// Of the first `count` samples of a source of inputs and labels that can be read, in batches.
+// Predicts the first `count` samples that can be read of a source of inputs and labels, in batches.
 Predictions predict_first(const Predict& predict, const std::shared_ptr<DataSource>& source,
                           std::int64_t count, std::int64_t batch);
 

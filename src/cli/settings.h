@@ -80,7 +80,7 @@ struct DataSettings {
   bool operator==(const DataSettings&) const = default;
 };
 
-// Of most networks; of few samples fewer (fitting_batch()).
+// The batch of most networks; where samples are few it is smaller (fitting_batch()).
 inline constexpr std::int64_t usual_training_batch = 128;
 
 struct Settings {

@@ -129,7 +129,8 @@ class Differences {
   double by_half_step() const { return half_.both; }
   // What rounding may make of it.
   double noise() const { return 16 * epsilon_ * absolute_ / step_; }
-  // Of a smooth function the sides come nearer to each other with the step.
+  // Whether the function has a kink there: the sides of a smooth one come nearer to each other with
+  // the step.
   bool is_kink(double allowed) const {
     const double now = std::abs(half_.right - half_.left);
     return now > allowed && now > 0.75 * std::abs(whole_.right - whole_.left);

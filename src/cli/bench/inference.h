@@ -29,7 +29,7 @@ struct InferenceTask {
   std::vector<std::int64_t> batches{};  // none: the usual ones, or the one that a file fixes
   std::vector<std::string> precisions{"ieee", "f32", "bf16"};
   std::vector<std::string> peers{};  // "onnxruntime", "openvino"
-  // Of peers that answer from a file of their own; the task then has one network.
+  // The files of peers that answer from one of their own; the task then has one network.
   std::map<std::string, std::string> peer_files{};
   std::int64_t rounds = 7;  // turns of each
   double seconds = 0.3;     // of a turn, at least one answer
