@@ -134,12 +134,12 @@ class StepsFinder {
   const Readers& readers_;
 };
 
-// By what the weights and biases of a convolution are multiplied, for each output channel.
+// The factors of the weights and biases of a convolution, for each output channel.
 struct ChannelFactors {
   std::vector<double> weights, biases;
 };
 
-// There may be several output channels for each of the scales.
+// Multiplies factors by scales, of which each is for one output channel or for several.
 void multiply(std::vector<double>& factors, std::int64_t channels,
               const std::vector<double>& scales) {
   factors.resize(static_cast<std::size_t>(channels), 1.0);

@@ -66,7 +66,7 @@ class StateStore {
   // Copies a tensor of the same type, or of the declared one, which is rounded to nearest; derived
   // states are computed again before use.
   void set(std::string_view name, const Tensor& value);
-  // The same for several: all of them, or, where it throws, none.
+  // Sets several states: all of them, or, where it throws, none.
   void set(std::span<const NewValue> values);
   const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
 
@@ -77,9 +77,9 @@ class StateStore {
 
   // Marks derived states of these sources as stale, except those listed in `kept`.
   void touch(const std::set<std::string>& changed, const std::set<std::string>& kept);
-  // Computes those of these states that are derived and stale; writes nothing where none is.
+  // Computes the derived states among these that are stale; writes nothing where none is.
   void refresh_derived(const std::set<std::string>& states);
-  // Whether those of these states that are derived follow from their sources as they are.
+  // Whether the derived states among these follow from their sources as those are now.
   bool is_fresh(const std::set<std::string>& states) const;
   // Drops all derived states but these.
   void keep_derived(const std::set<std::string>& states);
