@@ -39,7 +39,7 @@ constexpr OpAttribute demanded[] = {{"BitCast", "to"},
                                     {"TfIdfVectorizer", "ngram_counts"},
                                     {"TfIdfVectorizer", "ngram_indexes"}};
 
-// Those that only we have: what a closed region captures, which random numbers it draws, and a
+// Attributes that only we have: what a closed region captures, which random numbers it draws, and a
 // variance of training.
 constexpr OpAttribute ours[] = {{"BatchNormalization", "unbiased"},
                                 {"If", "stream"},
