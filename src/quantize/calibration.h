@@ -28,7 +28,8 @@ class ChannelSums {
   int axis() const { return axis_; }       // that was given; 1 where sums() is empty
   std::vector<double> means() const;
 
-  // What sums(), axis() and differ() gave. Throws UsageError where no tensors can have given them.
+  // The sums of a channel from what sums(), axis() and differ() gave. Throws UsageError where no
+  // tensors can have given them.
   static ChannelSums of(std::vector<ExactSum> sums, int axis, bool differ);
   bool operator==(const ChannelSums&) const = default;
 
@@ -46,7 +47,7 @@ struct ValueStatistics {
   bool operator==(const ValueStatistics&) const = default;
 };
 
-// Which network calibration saw, so that ranges are not taken for those of another.
+// The network that calibration saw, so that ranges are not taken for those of another.
 struct CalibratedNetwork {
   bool equalized = false;  // whether channels were scaled between its layers; see equalize()
   // The root mean square of the weights of each contraction, by its name.

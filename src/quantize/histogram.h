@@ -42,7 +42,8 @@ class Histogram {
   std::span<const Entry> entries() const { return entries_; }  // the same by place
   // The histogram of the absolute values, whose least() is no more than the least of them.
   Histogram magnitudes() const;
-  // What entries(), least() and so on gave. Throws UsageError where no values can have given them.
+  // The histogram from what entries(), least() and so on gave. Throws UsageError where no values
+  // can have given them.
   static Histogram of(std::vector<Entry> entries, float least, float most, std::int64_t nans,
                       std::int64_t infinities);
 

@@ -28,7 +28,7 @@ struct Calibrator {
 
 std::vector<const Calibrator*> calibrators();
 
-// From least to most, with 0.
+// The range from the least value to the most, with 0.
 Range whole_range(const Histogram& histogram, const RangeOptions& options);
 // The part of the whole range that is no farther than `limit` from 0.
 Range clipped_range(const Histogram& histogram, const RangeOptions& options, double limit);
