@@ -107,7 +107,7 @@ std::string CheckpointFolder::add(const Checkpoint& content, std::int64_t keep) 
   return path;
 }
 
-// What is left of the earlier form is this run, and older than any checkpoint.
+// Removes what is left of the earlier form: it is this run, and older than any checkpoint.
 void CheckpointFolder::remove_earlier_form() const {
   for (const char* file : earlier_form_files)
     if (const std::string path = path_in(path_, file); !is_link(path)) remove_file(path);

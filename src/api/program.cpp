@@ -213,7 +213,7 @@ std::int64_t bytes_of_graph(const Graph& graph) {
   return bytes;
 }
 
-// What a plan holds for itself, about.
+// About how many bytes a plan holds for itself.
 std::int64_t bytes_of_plan(const Plan& plan, const Graph& source) {
   std::int64_t bytes = bytes_of_graph(plan.graph);
   std::set<const std::byte*> shared;  // with the graph that it was made from

@@ -11,9 +11,9 @@
 
 namespace narrowgauge {
 
-// For the parts of the library that share a Trainer.
+// What parts of the library that share a Trainer may do with it.
 struct TrainerAccess {
-  // The same one once more, for a holder of its own.
+  // The same Trainer once more, for a holder of its own.
   static Trainer share(const Trainer& trainer) {
     return Trainer(trainer.implementation_.pointer());
   }
