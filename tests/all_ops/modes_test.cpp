@@ -273,7 +273,7 @@ SampleCase sample_of(const T& op, const std::vector<Dims>& dims, DType dtype) {
   return sample;
 }
 
-// Of sizes that kernels pack weights for.
+// Contractions of sizes that kernels pack weights for.
 std::vector<SampleCase> large_contractions(DType dtype) {
   const Dims image{2, 16, 13, 13}, sides{1, 1, 1, 1};
   return {sample_of(Conv{.pads = sides}, {image, {32, 16, 3, 3}, {32}}, dtype),

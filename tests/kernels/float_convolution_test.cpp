@@ -21,7 +21,7 @@ bool is_taken(const ConvolutionCase& shape) {
   return shape.channels >= 8 && (shape.groups == 1 || depthwise);
 }
 
-// Of few channels, which lie apart.
+// Whether the case is an image of few channels, which lie apart.
 bool is_image(const ConvolutionCase& shape) { return shape.channels <= 4; }
 
 // Beside those of all convolutions: each number of rows and columns that is left over, panels of

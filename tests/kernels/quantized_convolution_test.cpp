@@ -213,7 +213,7 @@ class Trial {
     return std::abs(byte - std::clamp(exact + zero, least, least + 255));
   }
 
-  // Of x and w less their zero points.
+  // The sums of x and w less their zero points.
   std::vector<double> exact_sums() const {
     GuardedArray x(DType::f64, c_.x_dims()), w(DType::f64, c_.w_dims()), y(DType::f64, c_.y_dims());
     const std::int64_t taps = w.size() / c_.outputs;

@@ -56,8 +56,8 @@ double worst(const Tensor& got, const Tensor& expected) {
   return error / largest;
 }
 
-// Of all samples, channels first, last, and as slices of wider buffers: the largest differences
-// from exact sums of rounded operands, and of operands as they are.
+// The largest differences from exact sums of rounded operands, and of operands as they are, over
+// all samples, with channels first, last, and as slices of wider buffers.
 template <class T>
 std::pair<double, double> errors(Math math) {
   const OpRecord& op = record_of<T>();

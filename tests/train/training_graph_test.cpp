@@ -183,7 +183,7 @@ TEST(training_graph, in_f64_trains_as_by_hand) {
   expect_equal(states.at("w2.velocity"), hand.w2.velocity);
 }
 
-// Of each node, but not of an output that nobody reads.
+// Whether a node makes f32, but for an output that nobody reads.
 bool makes_f32(const Node& node) {
   for (std::size_t o = 0; o < node.outputs.size(); ++o)
     if (node.outputs[o].type.dtype == DType::f32 &&
