@@ -72,7 +72,7 @@ struct TilesConvolution {
   std::string reason;
 };
 TilesConvolution tiles_convolution(const Convolution& convolution, const Target& target);
-// The same for a forward pass that reads plain images.
+// The convolution on tiles of a forward pass that reads plain images.
 TilesConvolution image_convolution(const Convolution& convolution, const Target& target);
 
 }  // namespace narrowgauge
