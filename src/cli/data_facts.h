@@ -29,7 +29,7 @@ struct NamedData {
   std::string name;
   DataFacts facts;
 };
-// In what the data of a run differ from those at hand, each as a part of a sentence.
+// The differences of a run's data from those at hand, each as a part of a sentence.
 std::vector<std::string> differences(const NamedData& run, const NamedData& here);
 
 }  // namespace narrowgauge::cli
