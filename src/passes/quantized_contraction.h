@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds a contraction of quantised values with what stands behind it, and puts one op in its place.
+// Finds a contraction of quantised values with its epilogue, and puts one op in its place.
 #pragma once
 
 #include <limits>

@@ -37,7 +37,7 @@ class StateStore {
   // Adds the graph's states that are missing; derived ones are stale until refreshed. Throws
   // UsageError if one exists with another type or role, OutOfMemoryError before any is made.
   void add(const Graph& graph, std::uint64_t seed);
-  // The same for the graph of a plan, and for what its kernels pack, which is derived too.
+  // Adds the states of the graph of a plan, and of what its kernels pack, which is derived too.
   void add(const Plan& plan, std::uint64_t seed);
 
   // Adds the parameters of a graph in f32 that are missing, and keeps those that `formats` names in
@@ -47,7 +47,7 @@ class StateStore {
   void unpin();  // formats of all parameters may change
   // The parameters that are kept in a narrower format than their model says.
   StateFormats kept_formats() const;
-  // In the format that its model says, exactly; shares memory where it is kept so.
+  // The state in the format that its model says, exactly; shares memory where it is kept so.
   Tensor declared(std::string_view name) const;
 
   std::int64_t bytes_to_add(const Graph& graph) const;

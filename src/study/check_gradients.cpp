@@ -74,7 +74,7 @@ class CheckedFunction {
     return {sum, absolute};
   }
 
-  // By each variable, in their order; zeros where the function does not depend on it.
+  // The gradients by each variable, in their order; zeros where the function does not depend on it.
   std::vector<Tensor> gradients_at(const Point& point) const {
     Graph graph = graph_;
     Values seeds;
@@ -124,7 +124,7 @@ class Differences {
     half_ = with_step(step_ / 2);
   }
 
-  // Without the error of the square of the step (Richardson 1911).
+  // The derivative without the error of the square of the step (Richardson 1911).
   double derivative() const { return (4 * half_.both - whole_.both) / 3; }
   double by_half_step() const { return half_.both; }
   // What rounding may make of it.
@@ -255,7 +255,7 @@ Point widened(Point point) {
   return point;
 }
 
-// In f64, unless an op of the network takes nothing but f32.
+// Checks in f64, unless an op of the network takes nothing but f32.
 std::optional<GradientReport> check_in_f64(const Graph& graph, const Point& point,
                                            const GradientCheck& options) try {
   return GradientChecker(CheckedFunction(in_f64(graph), DType::f64, options.seed), widened(point),

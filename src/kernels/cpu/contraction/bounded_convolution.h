@@ -22,7 +22,7 @@ struct BoundedConvolution {
   float high = std::numeric_limits<float>::infinity();
   bool gelu = false;              // without a residual and bounds
   int threads = 0;                // that run() may use; 0: thread_count()
-  std::vector<int> lasting = {};  // those of Call::inputs that last
+  std::vector<int> lasting = {};  // the constants among Call::inputs
 };
 
 }  // namespace narrowgauge::cpu
