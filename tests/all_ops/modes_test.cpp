@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every op in every format and math mode, as a plan runs it: forward, with weights that last, and
+// Every op in every format and math mode, as a plan runs it: forward, with constant weights, and
 // its gradient, against the same graph in f64.
 #include <algorithm>
 #include <map>

@@ -22,7 +22,7 @@ struct BoundedUnderTest {
   Layout x_layout;
 };
 
-// What stands behind the sums, and which dtype the biases have.
+// The epilogue of the sums, and which dtype the biases have.
 struct Behind {
   bool residual = false, lasting = true;
   float low = -std::numeric_limits<float>::infinity();

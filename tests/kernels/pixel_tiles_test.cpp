@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions by weights that last, on tiles of pixels, against plain loops in double.
+// Convolutions by constant weights, on tiles of pixels, against plain loops in double.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised convolutions against sums of integers in plain loops, and what stands behind the sums
-// in double: our own kernels, and oneDNN's where no sum of two products leaves 16 bits.
+// Quantised convolutions against sums of integers in plain loops, and their epilogue in double: our
+// own kernels, and oneDNN's where no sum of two products leaves 16 bits.
 #include "kernels/cpu/bytes/quantized_convolution.h"
 
 #include <gtest/gtest.h>
