@@ -104,7 +104,7 @@ Graph network(DType activations) {
   return std::move(b.graph());
 }
 
-// As NNCF quantises what depthwise convolutions read; the Clip is at 6.
+// A separable convolution as NNCF quantises what depthwise convolutions read; the Clip is at 6.
 Graph separable(DType activations, double most_scale, std::int64_t outputs_of_each = 1) {
   Builder b(activations);
   const double zero = activations == DType::u8 ? 110 : -7;

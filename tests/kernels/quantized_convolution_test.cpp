@@ -191,7 +191,7 @@ class Trial {
     return y == DType::bf16 ? sums + 0x1p-8 * std::abs(exact) : sums;
   }
 
-  // In steps of y before it is rounded, or the floating result.
+  // What is expected in steps of y before it is rounded, or the floating result.
   double expected(std::int64_t i) const {
     const std::int64_t places = y_.size() / (c_.batch * c_.outputs);
     const std::int64_t channel = i / places % c_.outputs;
@@ -251,7 +251,7 @@ std::vector<Form> forms() {
   };
 }
 
-// The same for kernels that only take some.
+// The forms for kernels that only take some.
 std::vector<Form> forms_without_residuals() {
   return {
       {},

@@ -177,7 +177,8 @@ TEST(tf32, only_f32_values_can_have_it) {
         << name(dtype);
 }
 
-// For tests/tf32_oracle.py: y = x w^T + b of the files in a folder, in the math it asks for.
+// The test computes for tests/tf32_oracle.py: y = x w^T + b of the files in a folder, in the math
+// it asks for.
 TEST(tf32, multiplies_the_arrays_of_the_oracle) {
   const char* const folder = std::getenv("NARROWGAUGE_TF32_ORACLE");
   if (!folder) GTEST_SKIP() << "tests/tf32_oracle.py has the arrays";

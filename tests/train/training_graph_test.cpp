@@ -98,7 +98,7 @@ struct HandWeight {
   }
 };
 
-// The same perceptron and its training in plain loops.
+// The perceptron and its training in plain loops.
 struct Hand {
   Matrix x = by_hand(rows, inputs, 4, false), y = by_hand(rows, outputs, 5, false);
   HandWeight w1{by_hand(inputs, hidden, 1, true)}, b{by_hand(1, hidden, 2, true)},
