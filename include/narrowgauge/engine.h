@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trained network made ready to answer: its weights are fixed, its normalizations folded, and,
-// where it is asked for, its numbers are 16 or 8 bits wide. Says what that cost.
+// A trained network made ready for inference: its weights are fixed, its normalizations folded,
+// and, where it is asked for, its numbers are 16 or 8 bits wide. Says what that cost.
 //
 //   Model model = Model::from_onnx("resnet50.onnx");
 //   const Engine engine = convert(model, {.precision = EnginePrecision::int8,
@@ -130,19 +130,19 @@ struct NG_API ConversionReport {
 };
 
 // What is done with ENGINE.cache, a file beside an engine's file: which kernels are fastest on this
-// machine, and the weights as these kernels pack them. Engines map it, so that they answer sooner
+// machine, and the weights as these kernels pack them. Engines map it, so that they predict sooner
 // and processes share these weights. One of another CPU, version or network, or a damaged one, is
 // refused with a warning; NARROWGAUGE_ENGINE_CACHE=off is CacheUse::off everywhere. The engine's
 // file is mapped too, and weights that no kernel packs are read from it: replace such a file as a
 // whole, as save() does, and do not write over it while an engine is open.
 enum class CacheUse : std::uint8_t {
   off,   // nothing, and weights are copied into memory
-  read,  // taken where it is; one that is refused is made anew with the first answer
-  make   // the same; it is made where there is none, and the first answer adds what it lacks
+  read,  // taken where it is; one that is refused is made anew with the first prediction
+  make   // the same; it is made where there is none, and the first prediction adds what it lacks
 };
 
-// A network that only answers. Any number of threads may ask at once: they share its plans and its
-// weights.
+// A network for inference alone. Any number of threads may ask at once: they share its plans and
+// its weights.
 class NG_API Engine {
  public:
   // Opens a file that save() wrote, or any other of ONNX. Throws as Model::from_onnx() does.
@@ -153,7 +153,7 @@ class NG_API Engine {
   ~Engine();
   Engine(Engine&&) noexcept;             // the other throws UsageError when it is used
   Engine& operator=(Engine&&) noexcept;  // the same
-  // Another one that answers as this does, and shares plans and weights with it. Each may outlive
+  // Another one that predicts as this does, and shares plans and weights with it. Each may outlive
   // the other.
   Engine clone() const;
 
@@ -170,7 +170,7 @@ class NG_API Engine {
   void set_plan_memory(std::int64_t bytes);                 // see Model::set_plan_memory()
 
   // Writes a file of ONNX with QuantizeLinear, DequantizeLinear and Cast nodes, which other
-  // runtimes read too. Throws DataError. Its cache is made anew for this machine by answering a
+  // runtimes read too. Throws DataError. Its cache is made anew for this machine by predicting a
   // batch of 1, unless `cache` is another: none for networks that have more open sizes than the
   // batch.
   void save(const std::string& path, CacheUse cache = CacheUse::make) const;

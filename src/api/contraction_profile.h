@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the contractions of a network take while it answers.
+// How long the contractions of a network take while it predicts.
 #pragma once
 
 #include <map>

@@ -158,7 +158,7 @@ class Converter {
     return validation_ ? "the fastest within the budget" : "there are no samples to measure others";
   }
 
-  // The form that answers a single sample first, of those that the budget allows.
+  // The form that predicts for a single sample first, of those that the budget allows.
   EngineForm fastest() {
     std::vector<EnginePrecision> precisions{EnginePrecision::f32};
     if (validation_ && has_bf16_unit()) precisions.push_back(EnginePrecision::bf16);

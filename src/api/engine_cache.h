@@ -52,8 +52,9 @@ std::string engine_cache_path(const std::string& engine);
 // no cache. Throws as Model::from_onnx() does.
 Model open_engine(const std::string& engine, const KnownInputs& known, CacheUse use);
 
-// Makes the cache of an engine by an answer to zeros, for a batch of 1 where that is open. Nothing
-// where other sizes are open, or for what is no file. Throws nothing: what hinders it is a warning.
+// Makes the cache of an engine by a prediction for zeros, for a batch of 1 where that is open.
+// Nothing where other sizes are open, or for what is no file. Throws nothing: what hinders it is a
+// warning.
 void make_engine_cache(const std::string& engine);
 
 }  // namespace narrowgauge

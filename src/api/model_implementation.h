@@ -77,7 +77,7 @@ struct Model::Implementation {
   // The same, where `use` runs the executor.
   void run(FunctionRef<Program*()> known, FunctionRef<Program&()> made,
            std::span<const Tensor> given, FunctionRef<void(Executor&)> use);
-  // The part that answers inputs by name, called with the model to itself.
+  // The part that predicts for inputs by name, called with the model to itself.
   OpenShapes::Answering answering(std::span<const NamedTensor> given);
   // All outputs, for inputs in the order of the evaluation graph.
   std::vector<Tensor> predict(std::span<const Tensor> given);

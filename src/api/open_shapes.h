@@ -24,7 +24,7 @@ class OpenShapes {
              std::shared_ptr<const PlanMemory> memory)
       : model_(std::move(model)), store_(store), seed_(seed), memory_(std::move(memory)) {}
 
-  // Another one that answers as this does, over another store.
+  // Another one that predicts as this does, over another store.
   std::unique_ptr<OpenShapes> over(StateStore& store,
                                    std::shared_ptr<const PlanMemory> memory) const {
     return std::make_unique<OpenShapes>(model_, store, seed_, std::move(memory));

@@ -114,7 +114,7 @@ class Executor {
   std::unique_ptr<std::byte, Unmap> arena_;
   std::vector<Tensor> own_outputs_;  // of run_inside(), from its first call on
   std::span<const Tensor> inputs_;
-  std::int64_t part_ = 0;  // of the batch, that is answered now
+  std::int64_t part_ = 0;  // of the batch, that is computed now
   std::vector<Bound> bound_;
   std::uint64_t bound_moves_ = 0;  // StateStore::packed_moves() at bind_packed()
   std::set<std::string> changed_, own_;

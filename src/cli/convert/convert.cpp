@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a network ready to answer in a narrower format, and says what that cost.
+// Makes a network ready for inference in a narrower format, and says what that cost.
 #include <fmt/format.h>
 
 #include <filesystem>

@@ -60,7 +60,8 @@ class HeatMap {
         x, y, anchor, std::string_view(anchor) == "end" ? "" : " soft", svg_escaped(text));
   }
 
-  // Colours go with the root of the share, so that few errors are seen beside many right answers.
+  // Colours go with the root of the share, so that few errors are seen beside many right
+  // predictions.
   void draw(Drawing& drawing, std::int64_t label, std::int64_t predicted) const {
     const std::int64_t count = matrix_.at(label, predicted);
     const double share =
