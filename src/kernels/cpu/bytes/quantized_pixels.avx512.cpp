@@ -33,7 +33,7 @@ struct PixelBlock {
   const std::byte* segments[2];
   const std::byte* weights;
   const std::int32_t* starts;
-  const std::byte* ahead;  // to bring into L2: a line for each step
+  const std::byte* ahead;  // to prefetch into L2: a line for each step
   std::int32_t* sums;      // [pixels of both][panels * 16]
 };
 

@@ -11,7 +11,7 @@ namespace {
 using avx512::Sixteens;
 using avx512::SteppedRow;
 
-// Finishes rows of a block's sums, and fetches what the next block will need.
+// Finishes rows of a block's sums, and prefetches what the next block will need.
 template <QuantizedResult y, QuantizedBehind behind, bool saturates>
 class SumsToFinish {
  public:

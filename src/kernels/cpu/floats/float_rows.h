@@ -21,7 +21,7 @@ struct FloatBlock {
   const float* const* rows;
   std::int64_t row_count, taps, depth;
   const float* weights;  // [taps][depth][16, 32 or 48]
-  const float* ahead;    // to bring into L2 meanwhile: half as many lines as `depth * taps`
+  const float* ahead;    // to prefetch into L2 meanwhile: half as many lines as `depth * taps`
   FloatResults results;
 };
 
