@@ -201,7 +201,8 @@ std::string run_folder_of(const std::string& path) {
 
 namespace {
 
-// Nothing if a checkpoint was removed while it was read, so that there are newer ones.
+// The newest checkpoint; nothing if one was removed while it was read, so that there are newer
+// ones.
 std::optional<Checkpoint> read_newest(const std::string& run,
                                       const std::vector<std::int64_t>& numbers) {
   std::string damage;

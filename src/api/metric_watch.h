@@ -11,7 +11,8 @@
 
 namespace narrowgauge {
 
-// Kept in checkpoints, so that a resumed training ends where it would have ended.
+// The state of a watch, which checkpoints keep, so that a resumed training ends where it would have
+// ended.
 struct WatchState {
   std::string metric{};         // that the values are of; "": none yet, or an earlier version's
   double best = 0;              // value so far, however little it was better by

@@ -80,7 +80,8 @@ class Program {
   // An executor for inputs of these shapes. Throws UsageError when they do not fit the graph. May
   // compile, which adds to the store: nothing else may use it meanwhile.
   Lease executor_for(std::span<const Tensor> inputs);
-  // Like executor_for(), but nothing if no plan is compiled yet. Any number of threads may ask.
+  // An executor as executor_for() gives it, but nothing if no plan is compiled yet. Any number of
+  // threads may ask.
   Lease compiled_executor_for(std::span<const Tensor> inputs);
   // The executor that ran last; nullptr before the first run, or while it is lent.
   Executor* latest();

@@ -78,7 +78,7 @@ struct Trainer::Implementation {
   // Gives `use` the outputs, which last until the next run of the program.
   void compute(Program& program, std::span<const Tensor> inputs, std::uint64_t number_of_run,
                FunctionRef<void(std::span<const Tensor> results)> use);
-  // What a checkpoint keeps beside the model's file.
+  // The states that a checkpoint keeps beside the model's file.
   std::vector<NamedTensor> kept_states() const;
 
   Program& checking() const { return update ? *update : *training; }  // that checks the gradients

@@ -169,7 +169,7 @@ void ImageSource::Implementation::write_target(const AugmentedImage& image, std:
     *to++ = label == unknown_pixel ? counts_for_nothing : label;
 }
 
-// Warns of the first of them, each once; false where a damaged picture is an error.
+// Warns of the first damaged pictures, each once; false where a damaged picture is an error.
 bool ImageSource::Implementation::note_damaged(std::int64_t index, const DataError& error) {
   if (input.strict) return false;
   const std::lock_guard lock(mutex);

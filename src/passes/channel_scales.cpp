@@ -45,7 +45,7 @@ class StepsFinder {
  private:
   const TensorType& type(Value value) const { return graph_.type(value); }
 
-  // Scales above 0 by channel, and one zero point.
+  // Whether the node has scales above 0 by channel, and one zero point, which `found` then gets.
   bool read_steps(const Node& node, std::int64_t axis, ChannelSteps& found) const {
     const Tensor* const scales = graph_.constant_value(node.inputs[1]);
     const auto rank = static_cast<std::int64_t>(type(node.inputs[0]).shape.size());
@@ -227,7 +227,7 @@ class Absorber {
     return inputs;
   }
 
-  // One zero point for each output channel.
+  // The zero points, one for each output channel.
   Value zeros_for(Rewriting& r, Value given, const Shape& shape) {
     if (given.is_absent()) return absent;
     const Tensor& known = *graph_.constant_value(given);

@@ -82,7 +82,7 @@ class SumsToFinish {
     else
       pair_.store(row, to);
   }
-  // Neighbours.
+  // Stores two neighbouring rows.
   [[gnu::always_inline]] void store(const SteppedRow& first, const SteppedRow& second,
                                     std::int64_t pixel) const {
     if constexpr (y == QuantizedResult::bf16) {

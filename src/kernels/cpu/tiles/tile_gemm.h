@@ -21,7 +21,7 @@ std::string tile_gemm_reason(const MatMulViews& views, Isa isa);
 // Throws as prepare_matmul does, and UsageError if there is a reason.
 Prepared prepare_tile_gemm(const MatMulViews& views, const ContractionOptions& options);
 
-// What a sum, product + bias, goes through before rounding.
+// The activation of a sum, product + bias, before rounding.
 //   gelu: y = gelu(sum)   gelu_gradient: y = sum * the slope of gelu at x
 enum class TileActivation { none, gelu, gelu_gradient };
 
