@@ -74,7 +74,7 @@ struct Model::Implementation {
   // is compiled, else alone, after `made` made it.
   std::vector<Tensor> run(FunctionRef<Program*()> known, FunctionRef<Program&()> made,
                           std::span<const Tensor> given);
-  // The same, where `use` runs the executor.
+  // Runs a program in this way, where `use` runs the executor.
   void run(FunctionRef<Program*()> known, FunctionRef<Program&()> made,
            std::span<const Tensor> given, FunctionRef<void(Executor&)> use);
   // The part that predicts for inputs by name, called with the model to itself.
