@@ -53,7 +53,7 @@ class BottleneckBands {
   std::int64_t most_lines() const { return ceil_divide(lines_.out, each_); }
 
   // The lines that all bands would expand if each were as large as the largest, over the lines
-  // there are to expand: above 1, as neighbouring bands expand some lines both.
+  // there are. Neighbouring bands expand some lines twice.
   double repetition() const {
     std::int64_t most = 0;
     for (std::int64_t band = 0; band < each_; ++band) {

@@ -18,8 +18,8 @@ inline constexpr std::int64_t most_image_taps = 100;
 // Why there are too many values under the window; "" if there are not.
 std::string image_taps_reason(const View& w);
 
-// Why x is no plain image of few channels, or y does not lie with its channels together; "" if they
-// do.
+// Why x is no plain image of few channels, the channels of y do not lie together, or the window has
+// groups or dilations; "" if none is so.
 std::string image_window_reason(const View& x, const View& y, const ConvolutionWindow& window);
 
 struct ImageWindow {
