@@ -19,7 +19,7 @@
 namespace narrowgauge {
 namespace {
 
-// Of this process, which has one thread: what else the machine does is left out.
+// The time of this process, which has one thread: what else the machine does is left out.
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 // Values in [1, 2) and their negatives; any bytes without NaN.

@@ -13,8 +13,9 @@ import subprocess
 import sys
 import tempfile
 
-# Of norms of differences to norms: prediction, loss, the worst of all gradients. A Relu whose operand
-# has the other sign by rounding moves gradients by jumps, also between PyTorch's f32 and f64.
+# The bounds of norms of differences over norms: prediction, loss, the worst of all gradients. A
+# Relu whose operand has the other sign by rounding moves gradients by jumps, also between PyTorch's
+# f32 and f64.
 BOUNDS = (1e-5, 1e-6, 5e-2)
 SMOOTH_BOUNDS = (1e-5, 1e-6, 1e-5)  # of networks without Relu
 SLACK = 3

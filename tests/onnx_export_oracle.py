@@ -25,8 +25,8 @@ BUILTIN = {
     "vit-small": [],
     "bert-base": ["--sequence", "16"],
 }
-# Of differences to the largest number of an output. Sums are taken in another order; in narrow
-# formats a difference in the last bit of f32 may be one of the format after rounding.
+# The bounds of differences, over the largest number of an output. Sums are taken in another order;
+# in narrow formats a difference in the last bit of f32 may be one of the format after rounding.
 BOUNDS = {"off": 2e-5, "f16": 2e-2, "bf16": 1e-1}
 BATCH = 2
 # Which branch of an If is taken depends on an input, whose value must be known.

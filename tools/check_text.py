@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks what every text file must keep to: a licence line, no notes to self, no paths or hosts of
-the machine it was written on, and plain line ends."""
+the machine it was written on, comments that name their subject, and plain line ends."""
 
 import re
 
@@ -15,6 +15,22 @@ PLACES = re.compile(
 )
 TEXT = {".h", ".hpp", ".cpp", ".py", ".sh", ".cmake", ".txt", ".md", ".json", ".in", ".map", ""}
 LINES_LOOKED_AT = 3  # a script has its interpreter first
+SOURCES = (".h", ".hpp", ".cpp", ".py")
+COMMENT = re.compile(r"\s*(?://|#)\s*(?P<text>.*)")
+
+
+def check_subjects(path, lines):
+    """Refuses comments such as "Of two lists.", whose subject is only in the code below. Later
+    lines of a paragraph may begin so."""
+    errors = []
+    before = ""
+    for number, line in enumerate(lines, 1):
+        comment = COMMENT.match(line)
+        text = comment["text"] if comment else ""
+        if not before and re.match(r"Of\b", text):
+            errors.append(f"{path}:{number}: a comment begins with its subject, not with `Of`")
+        before = "" if LICENCE in text else text
+    return errors
 
 
 def check_lines(path, lines):
@@ -39,9 +55,11 @@ def check_file(path, data):
         return [f"{path}: not UTF-8: {error}"]
     lines = text.split("\n")
     errors = check_lines(path, lines)
+    if path.endswith(SOURCES):
+        errors += check_subjects(path, lines)
     if text and lines[-1]:
         errors.append(f"{path}: no line end after the last line")
-    needs_licence = path.endswith((".h", ".hpp", ".cpp", ".py", ".sh")) or path in {"run", ".ci/run"}
+    needs_licence = path.endswith((*SOURCES, ".sh")) or path in {"run", ".ci/run"}
     if needs_licence and not any(LICENCE in line for line in lines[:LINES_LOOKED_AT]):
         errors.append(f"{path}: its first line must say `{LICENCE}`")
     return errors

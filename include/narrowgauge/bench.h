@@ -89,7 +89,7 @@ NG_API const BenchRow* base_of(const std::vector<BenchRow>& rows, const BenchRow
 // Quartiles of the ratio of rates, each round's against the other's of the same round.
 NG_API Quartiles ratio_quartiles(std::span<const double> rates, std::span<const double> others);
 
-// The same of two rows, by iterations.
+// Quartiles of the ratio of two rows' rates in iterations.
 NG_API Quartiles rate_ratio(const BenchRow& row, const BenchRow& other);
 
 // The median of rate_ratio() of the row and its base_of(); NaN without one.
@@ -97,8 +97,8 @@ NG_API double speed_up(const std::vector<BenchRow>& rows, const BenchRow& row);
 // The first loss of the row divided by that of its base_of(), less 1; NaN without one.
 NG_API double loss_difference(const std::vector<BenchRow>& rows, const BenchRow& row);
 
-// Whose kernels ran, most work first: "oneDNN amx", "own amx bf16x3", "own". For contractions with
-// the instructions and the way of keeping f32 or f16.
+// The makers of the kernels that ran, most work first: "oneDNN amx", "own amx bf16x3", "own". For
+// contractions with the instructions and the way of keeping f32 or f16.
 NG_API std::vector<std::string> kernel_families(const std::vector<Trainer::KernelChoice>& kernels);
 
 // Another program that trains the same networks, by turns with ours.

@@ -43,8 +43,8 @@ struct WrongDerivative {
 struct NG_API GradientReport {
   DType computed_in = DType::f64;  // or f32, where a kernel takes no f64
   std::int64_t checked = 0;        // derivatives that were compared
-  // Left out as the function has no derivative there: from the left it is another than from the
-  // right, as of a Relu at 0.
+  // Derivatives left out because the function has none there: from the left it is another than from
+  // the right, as for a Relu at 0.
   std::int64_t kinks = 0;
   double worst = 0;                      // the largest difference, as for the tolerance
   std::vector<WrongDerivative> wrong{};  // beyond the tolerance, by input and place
@@ -61,7 +61,8 @@ NG_API GradientReport check_gradients(const BuildNetwork& build, const GradientC
 // A line for what was compared, and one for each wrong derivative.
 NG_API std::string text(const GradientReport& report);
 
-// The same of one op, by all inputs of f32. Inputs at the end that are optional may be left out.
+// Checks the gradients of one op in the same way, by all inputs of f32. Inputs at the end that are
+// optional may be left out.
 template <Op T>
 GradientReport check_gradients(const T& op, const std::vector<Tensor>& inputs,
                                GradientCheck options = {}) {

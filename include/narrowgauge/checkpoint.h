@@ -30,7 +30,7 @@ struct NG_API Checkpoint {
   std::string path;                          // of the folder that it was read from
   TensorFile model, state;                   // safetensors
   std::map<std::string, std::string> files;  // all others, by name
-  // In what else it differs from the training at hand, as whoever read it found, for example in its
+  // Further differences from the training at hand, as whoever read it found, for example in its
   // data. Trainer::resume() names these beside what it finds itself, and refuses.
   std::vector<std::string> differences{};
 };

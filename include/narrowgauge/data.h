@@ -70,9 +70,9 @@ class NG_API DataSource {
   // data, is read by two threads at once. An exception reaches whoever asks the loader for the
   // batch.
   virtual void read(std::span<const std::int64_t> indices, std::span<Tensor> batch) = 0;
-  // The same in a pass over the data, counted from 0, on which random changes of samples may
-  // depend. Returns the rows of the batch, in rising order, whose samples are damaged: a
-  // BatchLoader reads others in their place, or leaves them out where each sample counts once.
+  // Does what read() does in a pass over the data, counted from 0, on which random changes of
+  // samples may depend. Returns the rows of the batch, in rising order, whose samples are damaged:
+  // a BatchLoader reads others in their place, or leaves them out where each sample counts once.
   // Unless a source overrides it, this is read(), and no sample is damaged.
   virtual std::vector<std::int64_t> read_epoch(std::span<const std::int64_t> indices,
                                                std::int64_t epoch, std::span<Tensor> batch);
@@ -137,8 +137,8 @@ class NG_API TensorSource : public DataSource {
   std::unique_ptr<const Images> images_;  // how column 0 is transformed, if it is
 };
 
-// The first tensor of each sample twice: an input and what a network that gives it again is to
-// give.
+// The samples of an autoencoder: the first tensor of each sample twice, as the input and as the
+// target of a network that gives its input again.
 NG_API std::shared_ptr<DataSource> as_own_target(std::shared_ptr<DataSource> source);
 
 // How a BatchLoader makes batches.

@@ -83,7 +83,7 @@ struct f8e4m3fn {
   std::uint8_t bits = 0;  // sign, 4 bits of exponent, 3 of mantissa
   bool operator==(const f8e4m3fn&) const = default;
 };
-// With infinities; the largest finite number is 57344 (OCP OFP8).
+// A format with infinities, whose largest finite number is 57344 (OCP OFP8).
 struct f8e5m2 {
   std::uint8_t bits = 0;  // sign, 5 bits of exponent, 2 of mantissa
   bool operator==(const f8e5m2&) const = default;
@@ -94,7 +94,8 @@ struct f8e4m3fnuz {
   std::uint8_t bits = 0;  // sign, 4 bits of exponent + 8, 3 of mantissa
   bool operator==(const f8e4m3fnuz&) const = default;
 };
-// As f8e4m3fnuz; the largest number is 57344.
+// A format without infinities and negative zero; the bits 0x80 are NaN, the largest number is
+// 57344.
 struct f8e5m2fnuz {
   std::uint8_t bits = 0;  // sign, 5 bits of exponent + 16, 2 of mantissa
   bool operator==(const f8e5m2fnuz&) const = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trained network made ready to answer: its weights are fixed, its normalizations folded, and,
-// where it is asked for, its numbers are 16 or 8 bits wide. Says what that cost.
+// A trained network made ready for inference: its weights are fixed, its normalizations folded,
+// and, where it is asked for, its numbers are 16 or 8 bits wide. Says what that cost.
 //
 //   Model model = Model::from_onnx("resnet50.onnx");
 //   const Engine engine = convert(model, {.precision = EnginePrecision::int8,
@@ -69,14 +69,14 @@ struct NG_API ConvertOptions {
   bool channel_scales = true;  // of weights: a scale for each output channel, else one for all
   bool equalize = true;        // ranges of channels across layers; results stay as they are
   bool correct_bias = true;    // by what rounded weights shift the means of channels
-  // On which the loss of accuracy is measured: the inputs, then a label of a class (i64), where
-  // there is one. Nothing: the samples for calibration.
+  // Samples on which the loss of accuracy is measured: the inputs, then a label of a class (i64),
+  // where there is one. Nothing: the samples for calibration.
   std::shared_ptr<DataSource> validation{};
   std::int64_t validation_samples = 0;  // the first so many; 0: all
   // The most that may be lost: points of accuracy, or, without labels, percent of the output (root
   // of mean squares). Ops go back to f32, those first that cost most, until it is kept. On machines
-  // with a unit for bf16, what is not on bytes is then in bf16 if that keeps it too and is faster.
-  // Nothing: int8 wherever it can be; 0.5 for EnginePrecision::automatic.
+  // with a unit for bf16, what does not compute in int8 is then in bf16 if that keeps the limit too
+  // and is faster. Nothing: int8 wherever it can be; 0.5 for EnginePrecision::automatic.
   std::optional<double> max_drop{};
   bool sensitivity = false;  // measures each op by itself, also where no op need go back
   std::int64_t sensitivity_samples = 16;  // on which
@@ -92,8 +92,8 @@ struct NG_API ConvertOptions {
 struct NG_API EngineAccuracy {
   std::optional<double> accuracy;  // share of labels that are right, where there are labels
   double agreement = 1;            // share of samples with the class that the f32 network gives
-  // Root of mean squares of the difference to f32, over that of the output. Of several outputs that
-  // which is largest; outputs of whole numbers count where there are no others.
+  // Root of mean squares of the difference to f32, over that of the output; the largest where there
+  // are several outputs. Outputs of whole numbers count where there are no others.
   double error = 0;
 };
 
@@ -119,41 +119,41 @@ struct NG_API ConversionReport {
   std::int64_t validation_samples = 0;               // that these are of
   std::int64_t calibration_samples = 0;              // that ranges are from; 0: none were needed
   std::int64_t bytes_before = 0, bytes_after = 0;    // of weights
-  // Of one sample by itself, the median of several; 0 without samples to measure on.
+  // The time for one sample by itself, the median of several; 0 without samples to measure on.
   double milliseconds_before = 0, milliseconds_after = 0;  // in f32; of the engine
   std::vector<EngineCandidate> candidates{};  // that EnginePrecision::automatic took one of
   std::vector<ConvertedOp> ops;               // in the order of the network
   std::optional<double> max_drop;             // as asked for
-  // In the unit of max_drop: points of accuracy, or percent of the output.
+  // The accuracy lost, in the unit of max_drop: points of accuracy, or percent of the output.
   double drop() const;
   bool within_budget() const { return !max_drop || drop() <= *max_drop; }  // see max_drop
 };
 
 // What is done with ENGINE.cache, a file beside an engine's file: which kernels are fastest on this
-// machine, and the weights as these kernels pack them. Engines map it, so that they answer sooner
+// machine, and the weights as these kernels pack them. Engines map it, so that they predict sooner
 // and processes share these weights. One of another CPU, version or network, or a damaged one, is
 // refused with a warning; NARROWGAUGE_ENGINE_CACHE=off is CacheUse::off everywhere. The engine's
 // file is mapped too, and weights that no kernel packs are read from it: replace such a file as a
 // whole, as save() does, and do not write over it while an engine is open.
 enum class CacheUse : std::uint8_t {
   off,   // nothing, and weights are copied into memory
-  read,  // taken where it is; one that is refused is made anew with the first answer
-  make   // the same; it is made where there is none, and the first answer adds what it lacks
+  read,  // taken where it is; one that is refused is made anew with the first prediction
+  make   // the same; it is made where there is none, and the first prediction adds what it lacks
 };
 
-// A network that only answers. Any number of threads may ask at once: they share its plans and its
-// weights.
+// A network for inference alone. Any number of threads may ask at once: they share its plans and
+// its weights.
 class NG_API Engine {
  public:
-  // A file that save() wrote, or any other of ONNX. Throws as Model::from_onnx() does.
+  // Opens a file that save() wrote, or any other of ONNX. Throws as Model::from_onnx() does.
   static Engine open(const std::string& path, CacheUse cache = CacheUse::read);
-  // The same of a file in memory, which is copied: it need not stay. It has no cache. A name and
-  // tensors in other files as for Model::from_onnx().
+  // Opens a file in memory, which is copied: it need not stay. It has no cache. A name and tensors
+  // in other files as for Model::from_onnx().
   static Engine open(std::span<const std::byte> bytes, const OnnxMemory& memory = {});
   ~Engine();
   Engine(Engine&&) noexcept;             // the other throws UsageError when it is used
   Engine& operator=(Engine&&) noexcept;  // the same
-  // Another one that answers as this does, and shares plans and weights with it. Each may outlive
+  // Another one that predicts as this does, and shares plans and weights with it. Each may outlive
   // the other.
   Engine clone() const;
 
@@ -162,16 +162,17 @@ class NG_API Engine {
   // The first output, for inputs in their order; see Model::predict().
   Tensor predict(std::span<const Tensor> inputs) const;
   Tensor predict(const Tensor& input) const;  // of a network with one input
-  // Into memory that the caller has; see Model::predict().
+  // Writes the outputs into memory that the caller has; see Model::predict().
   void predict(std::span<const Tensor> inputs, std::span<Tensor> outputs) const;
   void predict(const Tensor& input, Tensor& output) const;  // of a network with one of each
   std::vector<ModelPort> inputs() const;                    // in their order
   std::vector<ModelPort> outputs() const;                   // in their order
   void set_plan_memory(std::int64_t bytes);                 // see Model::set_plan_memory()
 
-  // As a file of ONNX with QuantizeLinear, DequantizeLinear and Cast nodes, which other runtimes
-  // read too. Throws DataError. Its cache is made anew for this machine by answering a batch of 1,
-  // unless `cache` is another: none for networks that have more open sizes than the batch.
+  // Writes a file of ONNX with QuantizeLinear, DequantizeLinear and Cast nodes, which other
+  // runtimes read too. Throws DataError. Its cache is made anew for this machine by predicting a
+  // batch of 1, unless `cache` is another: none for networks that have more open sizes than the
+  // batch.
   void save(const std::string& path, CacheUse cache = CacheUse::make) const;
   [[nodiscard]] std::vector<std::byte> save() const;  // the bytes of such a file; see to_onnx()
   const ConversionReport& report() const;             // empty for an engine from a file

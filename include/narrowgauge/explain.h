@@ -101,7 +101,7 @@ struct KernelReason {
   double flops = 0;   // of one run: multiplications and additions
 };
 
-// For which sizes and which machine explain_kernels() answers.
+// The sizes and the machine for which explain_kernels() answers.
 struct KernelQuestion {
   Binding binding{};               // the sizes of all symbols
   std::optional<Target> target{};  // nothing: this machine, by its measured choices
@@ -113,10 +113,10 @@ struct KernelQuestion {
 // symbol has no size.
 NG_API std::vector<KernelReason> explain_kernels(const Graph& f32_graph, const PrecisionPlan& plan,
                                                  const KernelQuestion& question);
-// The same of the predictions of a Model.
+// Explains the kernels of a Model's predictions.
 NG_API std::vector<KernelReason> explain_kernels(const Model& model,
                                                  const KernelQuestion& question);
-// The same of the training step of a Trainer, with its plan.
+// Explains the kernels of a Trainer's training step, with its plan.
 NG_API std::vector<KernelReason> explain_kernels(const Trainer& trainer,
                                                  const KernelQuestion& question);
 

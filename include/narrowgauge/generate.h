@@ -25,7 +25,7 @@ namespace narrowgauge {
 struct NG_API SamplingOptions {
   double temperature = 1;  // logits are divided by it; 0: always the most probable token
   std::int64_t top_k = 0;  // only the so many most probable ones; 0: all
-  // Of these only the most probable ones that together reach this share (Holtzman et al. 2020).
+  // Only the most probable ones of these that together reach this share (Holtzman et al. 2020).
   double top_p = 1;
   std::uint64_t seed = 1;  // of the draws
 };
@@ -37,7 +37,7 @@ class NG_API Sampler {
   explicit Sampler(const SamplingOptions& options);
   // A token by its logits [vocabulary]. Throws DivergedError unless all are finite.
   std::int32_t next(std::span<const float> logits);
-  // With what probability each token is drawn.
+  // The probability with which each token is drawn.
   std::vector<double> probabilities(std::span<const float> logits) const;
 
  private:

@@ -70,7 +70,8 @@ class NG_API GradScaler {
   };
   GradScalerState state_;
   bool enabled_;
-  // Since the last update. A step is known by what it holds, wherever it is moved to.
+  // The progress of each step since the last update. A step is known by what it holds, wherever it
+  // is moved to.
   std::map<std::weak_ptr<const void>, Progress, std::owner_less<>> steps_;
 };
 

@@ -70,7 +70,7 @@ struct NG_API Initial {
   Tensor data;                 // data: the values themselves
   // Every element is `value`.
   static Initial constant(double value) { return {Kind::constant, value, 0, {}}; }
-  // In [low, high).
+  // Elements are spread evenly over [low, high).
   static Initial uniform(double low, double high) { return {Kind::uniform, low, high, {}}; }
   static Initial normal(double mean, double deviation) {  // normal numbers
     return {Kind::normal, mean, deviation, {}};
@@ -168,7 +168,7 @@ class NG_API Graph {
   Graph(const Graph&) = default;             // another with the same values
   Graph& operator=(const Graph&) = default;  // the same
   Graph(Graph&&) noexcept = default;         // the other is empty then
-  // The same; a graph that is moved onto itself stays as it is.
+  // Leaves the other empty; a graph that is moved onto itself stays as it is.
   Graph& operator=(Graph&& other) noexcept {
     if (this == &other) return *this;
     std::destroy_at(this);
@@ -177,11 +177,11 @@ class NG_API Graph {
 
   // A value from outside; throws UsageError where the name is taken.
   Value input(std::string name, TensorType type);
-  // Its current value. `next` starts as the current value; see set_next().
+  // Adds a state and gives its current value. `next` starts as the current value; see set_next().
   Value state(State state);
-  // Its value is known to passes and to infer().
+  // A constant, whose value is known to passes and to infer().
   Value constant(Tensor value, std::string name = "");
-  // Its value after the step; throws UsageError for another type.
+  // Sets the value of a state after the step; throws UsageError for another type.
   void set_next(std::string_view state, Value next);
   void output(std::string name, Value value);  // names a value for whoever runs the graph
 
@@ -192,13 +192,13 @@ class NG_API Graph {
     return add(record_of<T>(), Attributes::of(std::move(op)), std::move(inputs),
                std::move(options));
   }
-  // The same with an op known only when the program runs.
+  // Adds an op that is known only when the program runs.
   Value add(const OpRecord& op, Attributes attributes, Values inputs, NodeOptions options = {});
 
   const std::string& name() const { return name_; }             // of the graph
   void set_name(std::string name) { name_ = std::move(name); }  // for people only
   std::span<const Node> nodes() const { return nodes_; }        // in topological order
-  // By its place in nodes().
+  // The node at a place in nodes().
   const Node& node(int index) const { return nodes_.at(static_cast<std::size_t>(index)); }
   // The node whose output the value is.
   const Node& producer(Value value) const { return node(value.node); }
@@ -218,11 +218,11 @@ class NG_API Graph {
   Value find_output(std::string_view name) const;                       // absent: none
   std::string value_name(Value value) const;                            // "conv1", "bn1@2"
 
-  // Applies to nodes added from now on.
+  // Sets the scope of nodes added from now on.
   void set_scope(NodeScope scope) { scope_ = std::move(scope); }
   const NodeScope& scope() const { return scope_; }  // as set last
-  // Names that are made up from now on are those of no node of `other` either, whose nodes may
-  // still be added by their names.
+  // From now on makes up only names that no node of `other` has either, whose nodes may still be
+  // added by their names.
   void keep_names_for(const Graph& other);
   // A name that is not taken: `base`, `base_2`, ...
   std::string unique_name(const std::string& base) const;
@@ -263,7 +263,7 @@ NG_API std::string print(const Graph& graph);
 NG_API Graph parse(std::string_view text, const OpTable& ops);
 // "keepdims=0, axis=1" as attributes; throws ModelError.
 NG_API Attributes parse_attributes(std::string_view text, const OpRecord& op, const OpTable& ops);
-// Those that differ from the default.
+// The attributes that differ from the default, as text.
 NG_API std::string print_attributes(const OpRecord& op, const Attributes& attributes);
 // Whether two sets of attributes of one op print and parse alike.
 NG_API bool equal(const OpRecord& op, const Attributes& a, const Attributes& b);

@@ -17,7 +17,7 @@ namespace narrowgauge {
 template <std::size_t size>
 struct HeldName {
   char text[size] = {};  // with its terminating zero
-  // From a literal.
+  // The name in a literal.
   consteval HeldName(const char (&name)[size]) {
     for (std::size_t i = 0; i < size; ++i) text[i] = name[i];
   }

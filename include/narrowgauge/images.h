@@ -84,7 +84,7 @@ NG_API SegmentationFolder read_segmentation_folder(const std::string& folder,
 
 // What a data set is read as: arrays in memory, pictures of classes, or pictures with masks.
 using Data = std::variant<DataSplit, ImageFolder, SegmentationFolder>;
-// As load_data(), for sets of every kind.
+// Opens a set of any kind as load_data() does.
 NG_API Data open_data(const std::string& name_or_path, const DataOptions& options = {});
 
 // How pictures become an input f32 [channels, height, width] of (x - mean) / deviation, where x is
@@ -113,10 +113,11 @@ class NG_API ImageSource : public DataSource {
  public:
   // Throws UsageError for an input that makes no sense.
   ImageSource(std::vector<ImageFile> files, const ImageInput& input);
-  // With masks, of which -100 stands where nothing is known. Pictures are resized as a whole.
+  // Pictures with masks, in which -100 stands where nothing is known. Pictures are resized as a
+  // whole.
   ImageSource(std::vector<MaskedImage> files, bool foreground, const ImageInput& input);
-  // Of a set whose only input is images u8 with as many channels as `input`, or one, and whose
-  // target is labels.
+  // Images of a set whose only input is images u8 with as many channels as `input`, or one, and
+  // whose target is labels.
   ImageSource(const DataSet& set, const ImageInput& input);
   ~ImageSource() override;
 
@@ -137,8 +138,8 @@ class NG_API ImageSource : public DataSource {
 // Columns of the usual (median) sound, at most 1,000; 0 where most of the files are pictures.
 NG_API std::int64_t usual_sound_columns(const std::vector<ImageFile>& files);
 
-// Of up to 512 of the pictures, evenly chosen, as `input` cuts and resizes them; damaged ones are
-// passed over. Throws DataError where none can be read.
+// The statistics of up to 512 of the pictures, evenly chosen, as `input` cuts and resizes them;
+// damaged ones are passed over. Throws DataError where none can be read.
 NG_API ChannelStatistics channel_statistics(const std::vector<ImageFile>& files,
                                             const ImageInput& input);
 

@@ -33,7 +33,7 @@ struct LabelOptions {
 // Takes logits [N, classes, ...] and labels i64 [N, ...]. The mean is weighted by the weights of
 // the labels.
 NG_API Loss softmax_cross_entropy(LabelOptions options = {});
-// The same of logarithms of probabilities instead of logits; without smoothing.
+// The cross entropy of logarithms of probabilities instead of logits; without smoothing.
 NG_API Loss negative_log_likelihood(LabelOptions options = {});
 // Takes logits [N, positions, 2] for the first and the last token of a span, and labels i64 [N, 2],
 // their positions: the mean of both cross entropies.

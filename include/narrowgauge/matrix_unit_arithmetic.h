@@ -63,7 +63,7 @@ constexpr std::uint64_t rounded(std::int64_t sum, int exponent, const Rounding& 
   return sign | bits;
 }
 
-// The same for the sum of a tensor core: where it becomes zero it has no sign.
+// The rounded sum of a tensor core, which has no sign where it becomes zero.
 constexpr std::uint64_t rounded_sum(std::int64_t sum, int exponent, const Rounding& to) {
   const std::uint64_t bits = rounded(sum, exponent, to);
   const int magnitude_bits = to.format.exponent_bits + to.format.mantissa_bits;

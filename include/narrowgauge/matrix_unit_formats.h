@@ -19,7 +19,7 @@ struct FloatFormat {
   bool has_nan = true;       // false: every pattern is a number
   // What is added to an exponent in its field.
   constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
-  // Of normal numbers and subnormals.
+  // The smallest exponent of normal numbers, which is that of subnormals too.
   constexpr int smallest_exponent() const { return 1 - bias(); }
 };
 

@@ -108,7 +108,7 @@ class NG_API Model {
   // node and op for what is not supported, UsageError where `known` does not fit the inputs.
   static Model from_onnx(const std::string& path, const KnownInputs& known = {},
                          const OnnxTraining& training = {});
-  // The same of a file in memory, which is copied: it need not stay.
+  // Reads a file in memory, which is copied: it need not stay.
   static Model from_onnx(std::span<const std::byte> bytes, const OnnxMemory& memory = {},
                          const KnownInputs& known = {}, const OnnxTraining& training = {});
   // Writes what predict() computes as a file of ONNX: in f32, or with a Cast wherever
@@ -148,9 +148,9 @@ class NG_API Model {
   // Makes predict() and Trainer::evaluate() compute as `wanted`, in plain f32 by default. Once a
   // Trainer is made, they compute as it trains.
   void set_precision(PrecisionRequest wanted);
-  // The same by a plan for graph(Mode::evaluate), or by one that this network was to be trained by,
-  // which is followed where the graphs have the same nodes. ModelError for a plan of another
-  // network.
+  // Sets formats by a plan for graph(Mode::evaluate), or by one that this network was to be trained
+  // by, which is followed where the graphs have the same nodes. Throws ModelError for a plan of
+  // another network.
   void set_plan(PrecisionPlan plan);
   // How many bytes the plans of input shapes may take, those of predictions, and of each graph of a
   // Trainer or Step of this model: 256 MiB unless this is called. The oldest go first, but the last
@@ -168,7 +168,7 @@ class NG_API Model {
   void save(const std::string& path) const;
   [[nodiscard]] std::vector<std::byte> save() const;  // the bytes of such a file
   LoadReport load(const std::string& path, const LoadOptions& options = {});  // see save()
-  // The same of safetensors in memory, which are copied; `name` stands for the file in messages.
+  // Loads safetensors in memory, which are copied; `name` stands for the file in messages.
   LoadReport load(std::span<const std::byte> bytes, const LoadOptions& options = {},
                   const std::string& name = "model.safetensors");
   // Another model of the same network, with copies of all weights and statistics, and of what steps
@@ -269,7 +269,7 @@ struct NG_API CheckpointOptions {
   std::shared_ptr<CheckpointFolder> locked{};  // the folder, where it is locked already
 };
 
-// By which metric of its evaluations fit() judges a training: for early stopping, the best
+// The metric of its evaluations by which fit() judges a training: for early stopping, the best
 // checkpoint and a schedule with a plateau.
 struct NG_API WatchOptions {
   std::string metric = "loss";  // "loss", "accuracy" or one of TrainerOptions' metrics
@@ -352,11 +352,13 @@ class NG_API Trainer {
   std::int64_t applied_steps() const;     // since the training began
   std::int64_t skipped_steps() const;     // since the training began
   std::int64_t activation_bytes() const;  // most bytes of values alive at once; 0 before a step
-  // Of parameters with their narrow copies, statistics and moments; before a step without copies.
+  // The bytes of parameters with their narrow copies, statistics and moments; before a step without
+  // copies.
   std::int64_t state_bytes() const;
   // What the step computes again because memory does not suffice; nothing before the first step.
   RecomputeReport recomputed() const;
-  // Of the steps so far on batches of the latest size; all zeros before the first step.
+  // What f16 lost in the steps so far on batches of the latest size; all zeros before the first
+  // step.
   FlushReport flushed() const;
   // The kernel that a node of the training step runs.
   struct KernelChoice {
@@ -382,8 +384,8 @@ class NG_API Trainer {
 
   // Later steps keep a copy of their gradients, or no longer do: for histograms.
   void keep_gradients(bool keeps);
-  // Of the latest step, by the names of the parameters, f32 and unscaled, before clipping; none
-  // unless they were kept.
+  // The gradients of the latest step, by the names of the parameters, f32 and unscaled, before
+  // clipping; none unless they were kept.
   std::vector<NamedTensor> gradients() const;
 
   // Puts the averages of Optimizer::ema_decay in the place of the model's weights, for predict(),

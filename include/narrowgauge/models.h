@@ -14,12 +14,12 @@
 
 namespace narrowgauge {
 
-// Of one image.
+// The shape of one image.
 struct NG_API ImageShape {
   std::int64_t channels = 1, height = 28, width = 28;  // height and width in pixels
 };
 
-// Of one text.
+// The sizes of one text: its length and its vocabulary.
 struct NG_API TextShape {
   std::int64_t sequence = 128, vocabulary = 30522;  // tokens of a text; tokens there are
 };

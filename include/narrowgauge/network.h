@@ -19,14 +19,14 @@ namespace narrowgauge {
 // train: batch statistics, dropout. evaluate: running statistics. The states are the same.
 enum class Mode : std::uint8_t { train, evaluate };
 
-// Of a convolution; one number serves both spatial axes.
+// Options of a convolution; one number serves both spatial axes.
 struct ConvOptions {
   std::int64_t kernel = 3, stride = 1, dilation = 1, groups = 1;  // pixels; groups of channels
   std::int64_t padding = -1;  // -1: (dilation * (kernel - 1)) / 2 on each side, "same" at stride 1
   bool bias = true;           // one number added to each channel
 };
 
-// Of a transposed convolution; one number serves both spatial axes.
+// Options of a transposed convolution; one number serves both spatial axes.
 struct ConvTransposeOptions {
   std::int64_t kernel = 2, stride = 1, dilation = 1, groups = 1;  // pixels; groups of channels
   std::int64_t padding = 0;                                       // cut off on each side, in pixels
@@ -34,7 +34,7 @@ struct ConvTransposeOptions {
   bool bias = true;                 // one number added to each channel
 };
 
-// Of a recurrent layer.
+// Options of a recurrent layer.
 struct RecurrentOptions {
   std::int64_t layers = 1;     // one after another, each over the outputs of the one before
   bool bidirectional = false;  // also from the last step to the first; outputs stand side by side
@@ -42,14 +42,14 @@ struct RecurrentOptions {
   bool bias = true;            // of the gates
 };
 
-// Of a rotary embedding.
+// Options of a rotary embedding.
 struct RotaryOptions {
   std::int64_t heads = 1;    // divide the width into parts of even size
   double base = 10000;       // the longest wavelength is near 2 pi base positions
   bool interleaved = false;  // pairs are neighbours, else half a head apart
 };
 
-// Of a pool; one number serves both spatial axes.
+// Options of a pool; one number serves both spatial axes.
 struct PoolOptions {
   std::int64_t kernel = 2;   // in pixels
   std::int64_t stride = 0;   // 0: the kernel
@@ -121,9 +121,10 @@ class NG_API Network {
   // A trained parameter, f32.
   Value parameter(const std::string& name, Dims dims, Initial initial);
 
-  // Applies to the layers made from now on.
+  // Sets how parameters begin in the layers made from now on.
   void set_initials(Initials initials) { initials_ = std::move(initials); }
-  // Of the layers of batch_norm() that are added from now on; biased unless this is called.
+  // Chooses which variance of a batch the running variance takes, in the layers of batch_norm()
+  // that are added from now on; biased unless this is called.
   void set_running_variance(RunningVariance variance) { running_variance_ = variance; }
 
   // Nodes that are added while the result lives compute as under PyTorch's autocast, forward and

@@ -68,7 +68,7 @@ NG_API FateCounts count_fates(const NumberFormat& format, const Tensor& values, 
 // How many values lie in each binary exponent: 2^e <= |x| < 2^(e + 1).
 struct NG_API ExponentHistogram {
   static constexpr int least = -150, most = 128;  // what lies outside counts there
-  // Of finite values other than 0, from exponent `least` on.
+  // The counts of finite values other than 0, from exponent `least` on.
   std::array<std::int64_t, most - least + 1> counts{};
   std::int64_t zeros = 0, infinities = 0, nans = 0;  // values without an exponent
 

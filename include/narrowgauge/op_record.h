@@ -26,7 +26,8 @@ using Region = std::shared_ptr<const Graph>;  // a closed graph inside an op
 struct Value {
   int node = -1;   // its place in the graph
   int output = 0;  // which of the outputs of the node
-  // Of the graph that gave it out, which every other graph refuses; 0: of whichever it is used in.
+  // The number of the graph that gave it out, and which every other graph refuses; 0: it is of
+  // whichever graph it is used in.
   std::uint32_t graph = 0;
   bool is_absent() const { return node < 0; }            // an optional input that is not given
   constexpr bool operator==(const Value& other) const {  // within one graph
@@ -50,12 +51,12 @@ struct Precision {
   PrecisionClass bf16 = PrecisionClass::unlisted;  // when bf16 is asked for
 };
 inline constexpr Precision allow{PrecisionClass::allow, PrecisionClass::allow};  // always narrow
-// Narrow behind what is narrow.
+// The op is narrow where it reads narrow values.
 inline constexpr Precision infer{PrecisionClass::infer, PrecisionClass::infer};
-// As its neighbours.
+// The op computes in the format of its neighbours.
 inline constexpr Precision clear{PrecisionClass::clear, PrecisionClass::clear};
 inline constexpr Precision deny{PrecisionClass::deny, PrecisionClass::deny};  // always in f32
-// F16 has too small a range for it.
+// The op stays in f32 where f16 is asked for, whose range is too small for it.
 inline constexpr Precision deny_f16{PrecisionClass::deny, PrecisionClass::infer};
 
 // How an op takes part in a fused group.
@@ -185,11 +186,11 @@ class NG_API Rewriting {
   Rewriting(Graph& graph, Values inputs, Values outputs)
       : graph_(graph), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {}
   Graph& graph() { return graph_; }  // what nodes are added to
-  // Of the node, absent ones too.
+  // How many inputs the node has, absent ones too.
   int input_count() const { return static_cast<int>(inputs_.size()); }
   // Whether the input is given.
   bool has_input(int i) const { return !input(i).is_absent(); }
-  // Absent where it is not given.
+  // An input of the node; absent where it is not given.
   Value input(int i) const {
     return i < input_count() ? inputs_[static_cast<std::size_t>(i)] : absent;
   }
@@ -229,7 +230,8 @@ class NG_API Gradient : public Rewriting {
   }
   // Whether anything flows back to it.
   bool has_output_gradient(int i = 0) const { return !output_gradient(i).is_absent(); }
-  // Absent where nothing flows back; gradient() is called only if some output has a gradient.
+  // The gradient of an output; absent where nothing flows back. gradient() is called only if some
+  // output has a gradient.
   Value output_gradient(int i = 0) const {
     return output_gradients_.at(static_cast<std::size_t>(i));
   }
@@ -287,12 +289,13 @@ struct Elementwise {
   std::vector<double> when_absent;  // values of inputs that are not given
   // Strips of f32, with AVX2.
   void (*f32)(const void* op, const float* const* in, float* out, std::int64_t count) = nullptr;
-  // The same with AVX-512; nullptr: not compiled.
+  // Strips of f32, with AVX-512; nullptr: not compiled.
   void (*f32_avx512)(const void* op, const float* const* in, float* out,
                      std::int64_t count) = nullptr;
   // The reference.
   void (*f64)(const void* op, const double* const* in, double* out, std::int64_t count) = nullptr;
-  // Of integers, whose results are cut to the bits of their dtype; nullptr: not defined on them.
+  // The formula for integers, whose results are cut to the bits of their dtype; nullptr: the op is
+  // not defined on them.
   void (*whole)(const void* op, const WideInteger* const* in, WideInteger* out,
                 std::int64_t count) = nullptr;
 };
@@ -348,7 +351,7 @@ struct NG_API OpRecord {
   // Calls the visitor for each attribute.
   void (*visit)(void* attributes, AttributeVisitor& visitor) = nullptr;
   TensorTypes (*infer)(const void* attributes, const Inference&) = nullptr;  // throws UsageError
-  // nullptr: it never tells.
+  // The whole numbers of the first output, where they are known; nullptr: it never tells them.
   std::optional<Shape> (*numbers)(const void* attributes, const Inference&) = nullptr;
   Values (*gradient)(const void* attributes, Gradient&) = nullptr;    // nullptr: none
   Values (*decompose)(const void* attributes, Rewriting&) = nullptr;  // nullptr: none

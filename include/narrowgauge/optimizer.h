@@ -89,7 +89,7 @@ struct NG_API Optimizer {
   Schedule schedule{};           // of the learning rate; constant by default
   PrecisionRequest precision{};  // in which formats the step computes; plain f32 by default
   LossScale loss_scale{};        // by default dynamic for f16 and off otherwise
-  // Of the groups that match a parameter the last counts.
+  // Groups of parameters with settings of their own; the last one that matches a parameter counts.
   std::vector<ParameterGroup> groups{};
   // Whether the rule's weight decay is for parameters of at most one axis too: biases, and the
   // scale and shift of normalizations. A group's decay is for all that match it.

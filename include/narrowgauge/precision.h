@@ -28,8 +28,8 @@ struct PrecisionRequest {
   // narrow format alone, and updates round them.
   bool master_weights = true;
   WeightRounding rounding = WeightRounding::stochastic;  // of weights without masters
-  // Of policies that cast whole networks: whether the parameters of BatchNormalization are seen,
-  // and without masters kept, in f32.
+  // Whether the parameters of BatchNormalization stay f32 under policies that cast whole networks:
+  // nodes then read them in f32, and without masters they are kept in it.
   bool keep_batch_norm_f32 = true;
   // Weights, moments and all that is computed are f64, by reference kernels: slow, and what other
   // formats are measured by. Nothing can be narrow then.
@@ -91,7 +91,7 @@ struct PlanEntry {
   bool operator==(const PlanEntry&) const = default;
 };
 
-// In which format each node computes, and why.
+// The format in which each node computes, and why.
 struct NG_API PrecisionPlan {
   std::string model;               // fingerprint of the f32 graph it was made for
   std::string model_name;          // for people
@@ -102,7 +102,8 @@ struct NG_API PrecisionPlan {
   std::vector<PlanEntry> entries;  // in the order of the graph
   bool master_weights = true;      // whether narrow parameters have a master in f32
   WeightRounding rounding = WeightRounding::stochastic;  // of those that have none
-  // Of a plan to train by: the fingerprint of the graph that predicts, which may follow this plan.
+  // The fingerprint of the graph that predicts, in a plan to train by: that graph may follow it
+  // too.
   std::string network{};
 
   const PlanEntry* find(std::string_view name) const;  // nullptr: none

@@ -26,7 +26,7 @@ struct NG_API TensorFile {
 // DataError naming the file, what was expected and found. Complex
 // numbers, and formats of less than a byte but F4, have no counterpart here and are refused.
 NG_API TensorFile read_safetensors(const std::string& path);
-// The same of bytes in memory, which are copied; `name` stands for the file in messages.
+// Reads bytes in memory, which are copied; `name` stands for the file in messages.
 NG_API TensorFile read_safetensors(std::span<const std::byte> bytes,
                                    const std::string& name = "safetensors");
 

@@ -27,8 +27,8 @@ using Objective = std::function<Value(Network&)>;
 
 // How a Step works, beside what its Optimizer says.
 struct NG_API StepOptions {
-  // Of its counters, loss scale and moments in the model: steps of one model differ in it, and one
-  // that is made when another of the name is gone goes on with them.
+  // The name of its counters, loss scale and moments in the model: steps of one model differ in it,
+  // and one that is made when another of the name is gone goes on with them.
   std::string name = "step";
   // Patterns of the parameters that it updates, with * and ?, as far as the loss depends on them;
   // gradients are computed for these alone.
@@ -100,7 +100,8 @@ class NG_API Step {
   friend class GradScaler;
   // Throws UsageError where it has a loss scale of its own that it cannot leave.
   void leave_scale_to_scaler();
-  // As PyTorch's optimizers, by whatever the gradients are; `checked`: unless one is not finite.
+  // Updates as PyTorch's optimizers do, by whatever the gradients are; `checked`: unless one is not
+  // finite.
   StepResult update_whatever_the_loss(bool checked);
   struct Implementation;
   Held<"step", std::shared_ptr<Implementation>> implementation_;

@@ -34,8 +34,8 @@ class NG_API Dim {
 
   bool is_known() const { return !expression_; }  // a number, without symbols
   std::int64_t value() const;                     // throws UsageError while symbols are unbound
-  // With numbers for symbols; those that the binding lacks stay. Throws UsageError for a size that
-  // is negative or divided by zero.
+  // The size with numbers for symbols; those that the binding lacks stay. Throws UsageError for a
+  // size that is negative or divided by zero.
   Dim bind(const Binding& binding) const;
   std::string text() const;                 // "3", "N", "(T+3)/2"
   bool operator==(const Dim& other) const;  // equal for every binding
@@ -115,7 +115,7 @@ class NG_API Tensor {
   Tensor(const Tensor&) = default;             // shares the memory
   Tensor& operator=(const Tensor&) = default;  // the same
   Tensor(Tensor&& other) noexcept = default;   // the other was moved from then
-  // The same; a tensor that is moved onto itself stays as it is.
+  // Leaves the other as one that was moved from; a tensor that is moved onto itself stays as it is.
   Tensor& operator=(Tensor&& other) noexcept {
     if (this == &other) return *this;
     dtype_ = other.dtype_;
@@ -125,7 +125,7 @@ class NG_API Tensor {
   }
   Tensor(DType dtype, Dims dims);  // zero-filled; throws UsageError for a negative dimension
   static Tensor full(DType dtype, Dims dims, double value);  // every element rounded from `value`
-  // Without dimensions.
+  // A tensor of one element without dimensions.
   static Tensor scalar(DType dtype, double value) { return full(dtype, {}, value); }
   // Copies the values; throws UsageError unless there are as many as the dimensions say.
   template <class T>
@@ -138,9 +138,9 @@ class NG_API Tensor {
     return from(std::move(dims), std::span<const T>(values));
   }
 
-  // Over memory that holds the elements already, in the packed form of data(), and that the tensor
-  // and its copies hold on to. It may lie anywhere; where elements would straddle their own size,
-  // as an f32 at an odd address, the tensor has a copy, and owns_memory() says so. Throws
+  // A tensor over memory that holds the elements already, in the packed form of data(), and that
+  // the tensor and its copies hold on to. It may lie anywhere; where elements would straddle their
+  // own size, as an f32 at an odd address, the tensor has a copy, and owns_memory() says so. Throws
   // UsageError for a negative dimension, and for null unless there are no elements.
   static Tensor over(std::shared_ptr<std::byte[]> memory, DType dtype, Dims dims);
   bool owns_memory() const;  // not that of over()

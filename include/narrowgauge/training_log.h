@@ -36,7 +36,8 @@ class NG_API TrainingLog {
   TrainingLog(TrainingLog&&) noexcept;             // the other throws UsageError when it is used
   TrainingLog& operator=(TrainingLog&&) noexcept;  // the same
 
-  // With event files, histograms of weights and gradients at the end of each epoch. Shares both.
+  // Adds histograms of weights and gradients at the end of each epoch, where there are event files.
+  // Shares both.
   void watch(const Model& model, Trainer& trainer);
   // Throws DataError where a file cannot be written.
   void add(const Progress& progress);

@@ -65,7 +65,7 @@ struct NG_API UlpStatistics {
 
 // `equal` means a result that the exact one rounds to. `result` has the product's shape.
 NG_API UlpStatistics ulp_against(const Tensor& result, const ExactProduct& exact);
-// Both of one shape; in ulp of the narrower format.
+// The differences of two tensors of one shape, in ulp of the narrower format.
 NG_API UlpStatistics ulp_between(const Tensor& result, const Tensor& other);
 
 }  // namespace narrowgauge

@@ -68,7 +68,7 @@ class NG_API UpdateRule {
   Attributes attributes() const { return rule_->attributes(); }
   // Names of the input ports that are moments in use, for weights of some shape.
   std::vector<std::string_view> moments() const { return rule_->moments(); }
-  // Those of a weight of this shape: as many states of its type.
+  // The moments of a weight of this shape, for which there are as many states of its type.
   std::vector<std::string_view> moments_of(const Shape& weight) const {
     return rule_->moments_of(weight);
   }

@@ -13,7 +13,7 @@ namespace narrowgauge {
 class Averages {
  public:
   Averages() = default;
-  // Those among the states of a training graph, whose owner is called so.
+  // The averages among the states of a training graph that belong to this owner.
   Averages(const Graph& training, std::string_view owner);
 
   // The moment with the average, by the name of the parameter.

@@ -21,9 +21,9 @@ struct CalibrationSamples {
   std::uint64_t seed = 1;
 };
 
-// Of these values of a frozen graph, by their names. Each sample runs by itself, by kernels that
-// no measurement chose, so that what is seen depends neither on batches nor on the order of the
-// samples. Throws DataError for samples that do not fit the graph or are not finite.
+// Calibrates these values of a frozen graph, by their names. Each sample runs by itself, by kernels
+// that no measurement chose, so that what is seen depends neither on batches nor on the order of
+// the samples. Throws DataError for samples that do not fit the graph or are not finite.
 Calibration calibrate(const Graph& graph, const std::vector<Value>& values,
                       const CalibrationSamples& samples,
                       const std::function<void(std::int64_t done)>& progress);

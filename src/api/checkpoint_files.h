@@ -16,7 +16,7 @@ inline constexpr const char* kernels_file = "kernels.json";
 inline constexpr const char* manifest_file = "manifest.json";
 inline constexpr const char* next_state_file = "state.safetensors.next";  // of the earlier form
 
-// In the metadata of a state that was the best of its training when it was written.
+// The key in the metadata of a state that was the best of its training when it was written.
 inline constexpr const char* best_key = "best";
 
 std::string path_in(const std::string& folder, const std::string& file);

@@ -107,7 +107,7 @@ std::string CheckpointFolder::add(const Checkpoint& content, std::int64_t keep) 
   return path;
 }
 
-// What is left of the earlier form is this run, and older than any checkpoint.
+// Removes what is left of the earlier form: it is this run, and older than any checkpoint.
 void CheckpointFolder::remove_earlier_form() const {
   for (const char* file : earlier_form_files)
     if (const std::string path = path_in(path_, file); !is_link(path)) remove_file(path);
@@ -201,7 +201,8 @@ std::string run_folder_of(const std::string& path) {
 
 namespace {
 
-// Nothing if a checkpoint was removed while it was read, so that there are newer ones.
+// The newest checkpoint; nothing if one was removed while it was read, so that there are newer
+// ones.
 std::optional<Checkpoint> read_newest(const std::string& run,
                                       const std::vector<std::int64_t>& numbers) {
   std::string damage;

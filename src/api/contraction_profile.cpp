@@ -24,7 +24,7 @@ std::string name_within(const Node& node, const std::set<std::string>& names) {
   return "";
 }
 
-// For which contraction each node of a graph computes; "" for none or several.
+// The contraction for which each node of a graph computes; "" for none or several.
 std::map<std::string, std::string> owners(const Graph& graph, const std::set<std::string>& names) {
   const Readers readers(graph);
   const int count = static_cast<int>(graph.nodes().size());

@@ -21,7 +21,7 @@ namespace {
 
 constexpr double usual_drop = 0.5;
 
-// Of the constants of a network: as they are stored, or as they would be in f32.
+// The bytes of a network's constants: as they are stored, or as they would be in f32.
 std::int64_t weight_bytes(const Graph& graph, bool in_f32) {
   std::int64_t bytes = 0;
   for (const Node& node : graph.nodes()) {
@@ -158,7 +158,7 @@ class Converter {
     return validation_ ? "the fastest within the budget" : "there are no samples to measure others";
   }
 
-  // The form that answers a single sample first, of those that the budget allows.
+  // The form that predicts for a single sample first, of those that the budget allows.
   EngineForm fastest() {
     std::vector<EnginePrecision> precisions{EnginePrecision::f32};
     if (validation_ && has_bf16_unit()) precisions.push_back(EnginePrecision::bf16);

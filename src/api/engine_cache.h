@@ -13,22 +13,22 @@
 
 namespace narrowgauge {
 
-// In ENGINE.cache. Plans and stores hold on to it, and so to the mapping, for as long as they use
-// it. What the file lacks is packed once for all plans that live at a time.
+// The content of ENGINE.cache. Plans and stores hold on to it, and so to the mapping, for as long
+// as they use it. What the file lacks is packed once for all plans that live at a time.
 class EngineCache : public PackedMemory {
  public:
-  // Takes what the file has. One that is refused costs a warning, and save() makes it anew, which
-  // for CacheUse::make it also does where there is none.
+  // Takes what the file has. A file that is refused costs a warning, and save() makes it anew; for
+  // CacheUse::make it also makes a file that is not there.
   EngineCache(const std::string& engine, CacheUse use);
-  // One that is made anew, whatever the file has.
+  // A cache that save() makes anew, whatever the file has.
   explicit EngineCache(const std::string& engine);
 
   PackedBytes find(const PackedKey& key) override;
   void keep(const PackedKey& key, const PackedBytes& packed) override;
   KernelChoices& kernels() { return kernels_; }  // of plans that are made one after another
 
-  // Once, writes what the plans that live use, if the file is to be made, or, for CacheUse::make,
-  // adds what it lacks. Where it cannot be written that costs a warning.
+  // Writes what the plans that live use if the file is to be made, or, for CacheUse::make, adds
+  // what it lacks. Later calls do nothing. Where it cannot be written that costs a warning.
   void save();
 
  private:
@@ -52,8 +52,9 @@ std::string engine_cache_path(const std::string& engine);
 // no cache. Throws as Model::from_onnx() does.
 Model open_engine(const std::string& engine, const KnownInputs& known, CacheUse use);
 
-// Makes the cache of an engine by an answer to zeros, for a batch of 1 where that is open. Nothing
-// where other sizes are open, or for what is no file. Throws nothing: what hinders it is a warning.
+// Makes the cache of an engine by a prediction for zeros, for a batch of 1 where that is open.
+// Nothing where other sizes are open, or for what is no file. Throws nothing: what hinders it is a
+// warning.
 void make_engine_cache(const std::string& engine);
 
 }  // namespace narrowgauge

@@ -27,8 +27,8 @@ struct EngineCacheContent {
   std::vector<PackedBlock> packed;
 };
 
-// Its length and XXH64. Tensors in files of their own are not in it: PackedKey::sources tells these
-// apart. Throws DataError.
+// The length and XXH64 of a file. Tensors in files of their own are not in it: PackedKey::sources
+// tells these apart. Throws DataError.
 std::string file_digest(const std::string& path);
 
 // Maps the file; processes that do so share its pages. Throws DataError for a file that is damaged

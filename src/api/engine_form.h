@@ -34,7 +34,7 @@ class FormBudget {
   bool is_limited() const { return validation_ && max_drop_; }
   EngineAccuracy accuracy(const Graph& graph) const;
   bool holds(const EngineAccuracy& accuracy) const;
-  // The first of the forms, or one of the others that holds and answers clearly sooner.
+  // The first of the forms, or one of the others that holds and predicts clearly sooner.
   EngineForm fastest(std::vector<EngineForm> forms) const;
 
  private:

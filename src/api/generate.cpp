@@ -53,7 +53,7 @@ class TokenWindow {
     all[static_cast<std::size_t>(filled_++)] = token;
   }
 
-  // Of what follows the last token. Those behind it are not seen.
+  // The logits of what follows the last token. Tokens behind that one are not seen.
   std::vector<float> logits(Model& model) const {
     const Tensor all = model.predict(tokens_).cast(DType::f32);
     const std::span<const float> values = all.values<float>();

@@ -42,8 +42,8 @@ Int8Conversion::Int8Conversion(const Graph& f32, const ConvertOptions& options)
   calibration_ = learn();
 }
 
-// What is bytes with all candidates, and what they hand on in f32, which is bytes where the
-// addition behind it is no longer theirs.
+// The values that are bytes with all candidates, and what they hand on in f32, which is bytes where
+// the addition behind it is no longer theirs.
 std::vector<Value> Int8Conversion::values_to_observe() const {
   std::set<Value> values;
   for (const auto& group : byte_values(prepared_, {candidates_.begin(), candidates_.end()}).groups)
@@ -122,8 +122,8 @@ WeightFormat weight_format(const ConvertOptions& options) {
 
 }  // namespace
 
-// By what rounded weights move the mean of each channel. Channels of a product are known where it
-// has rows [N, channels].
+// The shift of each channel's bias that makes up for how rounded weights move its mean. Channels of
+// a product are known where it has rows [N, channels].
 std::optional<Tensor> Int8Conversion::bias_shift_of(int index) const {
   const Node& node = prepared_.node(index);
   const Value x = node.input(0);
@@ -164,8 +164,8 @@ Graph Int8Conversion::trainable() const {
   return quantized(made);
 }
 
-// In the formats that all candidates together give the values, so that a format which is too coarse
-// for one of its readers shows there.
+// The sensitivity in the formats that all candidates together give the values, so that a format
+// which is too coarse for one of its readers shows there.
 std::map<int, double> Int8Conversion::sensitivity(const Validation& validation) const {
   std::map<int, double> errors;
   const auto formats = quantization({candidates_.begin(), candidates_.end()}).formats;

@@ -30,7 +30,7 @@ class Int8Conversion {
   // The network with these of the candidates on bytes.
   Graph with_bytes_in(const std::set<int>& contractions) const;
   Graph with_all() const { return with_bytes_in({candidates_.begin(), candidates_.end()}); }
-  // For training that goes on, see prepare_quantized_training().
+  // The graph for training that goes on, see prepare_quantized_training().
   Graph trainable() const;
   // The error of the output for each candidate when it alone computes on bytes, those that it reads
   // with all candidates.

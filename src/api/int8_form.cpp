@@ -12,7 +12,7 @@ namespace narrowgauge {
 
 namespace {
 
-// To two digits.
+// The time to two digits.
 double rounded_time(double milliseconds) {
   if (milliseconds <= 0) return 0;
   const double unit = std::pow(10, 1 - std::floor(std::log10(milliseconds)));

@@ -18,7 +18,7 @@ EngineForm int8_form_as_given(const Graph& quantized, const FormBudget& budget);
 
 // The form with all that does not compute on bytes in bf16, where the precision lists allow it. On
 // machines with a unit for bf16 the functions above take it where a limited budget holds and
-// answers come clearly sooner.
+// predictions come clearly sooner.
 EngineForm with_bf16_beside_bytes(const EngineForm& form, const FormBudget& budget);
 
 }  // namespace narrowgauge

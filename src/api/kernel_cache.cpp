@@ -26,7 +26,8 @@ std::string version_text() {
   return concat(cpu_name(), ", ", name(isa()), ", narrowgauge ", NARROWGAUGE_VERSION);
 }
 
-// The same for each build of a version, so that files of earlier builds are replaced.
+// The file's name, the same for each build of a version, so that files of earlier builds are
+// replaced.
 std::string file_name() {
   std::string slug;
   for (const char c : version_text())

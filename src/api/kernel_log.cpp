@@ -33,7 +33,7 @@ std::string hash_digits(std::string_view text) {
   return result;
 }
 
-// Without the signs that separate fields and lines.
+// The text without the signs that separate fields and lines.
 std::string escaped(std::string_view text) {
   std::string result;
   result.reserve(text.size());
@@ -206,7 +206,8 @@ void KernelLog::replace(std::string_view lines) {
   write_file_atomically(path_, lines);
 }
 
-// What others append meanwhile may be lost, and is measured again.
+// Keeps the newest record of each key, as far as there is room. What others append meanwhile may be
+// lost, and is measured again.
 void KernelLog::shorten() {
   const LogFile file(path_, open_regular_file(path_));
   const std::int64_t size = file.status().st_size;

@@ -12,7 +12,7 @@ namespace narrowgauge {
 
 // The kernels of executors that run one after another, in the order of their plans.
 std::vector<Trainer::KernelChoice> measured_kernels(std::span<const Executor* const> executors);
-// Their single runs in the order of time, by places among measured_kernels().
+// The single runs of these kernels in the order of time, by places among measured_kernels().
 std::vector<Trainer::KernelRun> measured_runs(std::span<const Executor* const> executors);
 
 }  // namespace narrowgauge

@@ -22,7 +22,7 @@ void visit_numbers(auto& state, auto&& visit) {
 
 bool is_at_end(std::istream& in) { return in.eof() || (in >> std::ws).eof(); }
 
-// By how much a value is better than another; below 0: worse.
+// How much better a value is than another; below 0: worse.
 double gain(const MetricValue& value, double other) {
   return value.better == Better::higher ? value.value - other : other - value.value;
 }

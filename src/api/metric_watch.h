@@ -11,7 +11,8 @@
 
 namespace narrowgauge {
 
-// Kept in checkpoints, so that a resumed training ends where it would have ended.
+// The state of a watch, which checkpoints keep, so that a resumed training ends where it would have
+// ended.
 struct WatchState {
   std::string metric{};         // that the values are of; "": none yet, or an earlier version's
   double best = 0;              // value so far, however little it was better by
@@ -26,13 +27,13 @@ struct WatchState {
 // What became of an evaluation.
 enum class Verdict : std::uint8_t { none, no_better, best };
 
-// What evaluations measure where these metrics are asked for: loss and accuracy, which every
+// The metrics that evaluations measure where these are asked for: loss and accuracy, which every
 // evaluation has, then these.
 std::vector<std::string> measured_with(const std::vector<std::string>& metrics);
 
 // Throws UsageError for a metric that evaluations do not have, or numbers that make no sense.
 void check(const WatchOptions& options, const std::vector<std::string>& metrics);
-// What an evaluation has of a metric that check() accepts.
+// The value that an evaluation has of a metric that check() accepts.
 MetricValue watched_in(const Evaluation& evaluation, const std::string& metric);
 
 // Starts the record anew, and says so in the log, if it is of another metric than this one. What a

@@ -25,7 +25,7 @@ class Mismatches {
   // Fingerprints say nothing to people: these say what is another.
   void compare_fingerprint(const std::string& key, const std::string& what,
                            const std::string& wanted);
-  // Of the file, or of what counts of it.
+  // Compares the states of the file, or those that count, with the wanted ones.
   void compare_states(const TensorFile& there, const std::vector<NamedTensor>& wanted);
   void add(const std::string& difference) { text_ += (text_.empty() ? "" : "; ") + difference; }
   void refuse() const;  // throws DataError where there are any

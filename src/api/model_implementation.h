@@ -54,15 +54,15 @@ struct Model::Implementation {
   std::unique_ptr<Program> prediction;      // made on first use, again for another precision
   std::unique_ptr<OpenShapes> open_shapes;  // where `build` cannot tell the shapes
 
-  // Also brings the weights into f64 or back where that is asked for.
+  // Sets the precision, and brings the weights into f64 or back where that is asked for.
   void set_precision(Precision wanted);
-  // The same where the weights are in the format already.
+  // Sets the precision where the weights are in the format already.
   void adopt(Precision wanted) noexcept;
   static bool is_in_f64(const Precision& given);
   bool is_in_f64() const { return is_in_f64(precision); }
   Graph graph(Mode mode) const;
   PrecisionPlan evaluation_plan(const Graph& evaluation_graph) const;
-  // In the formats of the evaluation plan, all parameters in f32.
+  // The graph in the formats of the evaluation plan, all parameters in f32.
   Graph with_masters(const Graph& evaluation_graph) const;
   // A program that computes such a graph in the model's precision, with the parameters as the store
   // keeps them.
@@ -74,10 +74,10 @@ struct Model::Implementation {
   // is compiled, else alone, after `made` made it.
   std::vector<Tensor> run(FunctionRef<Program*()> known, FunctionRef<Program&()> made,
                           std::span<const Tensor> given);
-  // The same, where `use` runs the executor.
+  // Runs a program in this way, where `use` runs the executor.
   void run(FunctionRef<Program*()> known, FunctionRef<Program&()> made,
            std::span<const Tensor> given, FunctionRef<void(Executor&)> use);
-  // What answers inputs by name, called with the model to itself.
+  // The part that predicts for inputs by name, called with the model to itself.
   OpenShapes::Answering answering(std::span<const NamedTensor> given);
   // All outputs, for inputs in the order of the evaluation graph.
   std::vector<Tensor> predict(std::span<const Tensor> given);
@@ -98,7 +98,7 @@ void require_inputs(const std::vector<ModelPort>& ports, std::span<const NamedTe
 // Parameters and statistics as model.safetensors holds them, with the precision plan of predictions
 // unless they are in plain f32.
 TensorFile weights_of(const Model::Implementation& model);
-// What a model takes of such a file.
+// The weights that a model takes of such a file.
 struct FittingWeights {
   std::vector<StateStore::NewValue> values;  // in the model's formats
   LoadReport report;

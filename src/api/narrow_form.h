@@ -12,7 +12,7 @@ Graph in_narrow(const Graph& f32, const PrecisionPlan& plan);
 // The network as the precision lists have it in f16 or bf16, with its weights stored so.
 Graph in_narrow(const Graph& f32, DType narrow);
 
-// The same of a quantized network in bf16, whose contractions on bytes stay as they are.
+// A quantized network with its ops in bf16, but for contractions on bytes, which stay as they are.
 Graph bf16_beside_bytes(const Graph& quantized);
 
 // Whether this machine computes contractions faster in bf16 than in f32.

@@ -11,7 +11,7 @@ namespace narrowgauge {
 
 namespace {
 
-// In memory that is aligned as a tensor's, so that tensors may lie in it.
+// A copy in memory that is aligned as a tensor's, so that tensors may lie in it.
 SharedBytes copy_of(std::span<const std::byte> bytes, Mapping mapping) {
   if (bytes.empty()) return {};
   auto memory = std::make_shared<Tensor>(DType::u8, Dims{std::ssize(bytes)});

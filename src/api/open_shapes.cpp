@@ -66,7 +66,8 @@ OpenShapes::Shaped& OpenShapes::shaped_for(std::span<const NamedTensor> inputs,
   return shaped_.front();
 }
 
-// What was derived from weights for its shape alone goes too.
+// Drops programs beyond the memory that plans may take. What was derived from weights for their
+// shapes alone goes too.
 void OpenShapes::drop_surplus() {
   // A graph takes about as much as the plan that is made of it.
   const auto bytes_of = [](const Shaped& shaped) {

@@ -24,7 +24,7 @@ class OpenShapes {
              std::shared_ptr<const PlanMemory> memory)
       : model_(std::move(model)), store_(store), seed_(seed), memory_(std::move(memory)) {}
 
-  // What answers as this does, over another store.
+  // Another one that predicts as this does, over another store.
   std::unique_ptr<OpenShapes> over(StateStore& store,
                                    std::shared_ptr<const PlanMemory> memory) const {
     return std::make_unique<OpenShapes>(model_, store, seed_, std::move(memory));
@@ -45,7 +45,7 @@ class OpenShapes {
   void forget() { shaped_.clear(); }  // the plans, for another precision
 
  private:
-  // For inputs of these types; no program where values are needed.
+  // The program for inputs of these types; none where values are needed.
   struct Shaped {
     std::map<std::string, TensorType> types;
     std::vector<std::string> inputs, outputs;  // names, in the order of the program

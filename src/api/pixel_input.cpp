@@ -89,7 +89,7 @@ class PixelInput {
     return graph_.constant(value, graph_.unique_name(name_ + name));
   }
 
-  // As ImageTransform does it.
+  // Puts black around images as ImageTransform does.
   void put_black_around(const Shape& shape, const Shape& image) {
     Tensor pads(DType::i64, {8});
     for (std::size_t axis = 2; axis < 4; ++axis) {

@@ -7,8 +7,8 @@
 
 namespace narrowgauge {
 
-// The same network behind the ops that make its only input, f32 [N,C,H,W], from pixels. Throws
-// UsageError for another input, and for pixels that it cannot be made from.
+// The network behind ops that make its only input, f32 [N,C,H,W], from pixels. Throws UsageError
+// for another input, and for pixels that it cannot be made from.
 Graph with_pixels(const Graph& graph, const EnginePixels& pixels);
 
 }  // namespace narrowgauge

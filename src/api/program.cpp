@@ -79,7 +79,8 @@ std::shared_ptr<Program::Compiled> Program::find(const auto& key) {
   return plans_.front();
 }
 
-// Of every prediction and step: takes no memory.
+// Finds what was compiled for such inputs, or nullptr. Runs in every prediction and step, and takes
+// no memory.
 std::shared_ptr<Program::Compiled> Program::find_for(std::span<const Tensor> inputs) {
   if (inputs.size() != graph_.inputs().size()) return nullptr;
   for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -197,7 +198,8 @@ namespace {
 std::int64_t bytes_of_graph(const Graph& graph);
 
 std::int64_t bytes_of_node(const Node& node) {
-  // Of strings, lists and what is allocated for them, as measured on networks of several kinds.
+  // The bytes of strings, lists and what is allocated for them, as measured on networks of several
+  // kinds.
   constexpr std::int64_t of_node = 1500, of_output = 250;
   std::int64_t bytes = of_node + of_output * std::ssize(node.outputs);
   for (const Region& region : regions_of(node))
@@ -211,7 +213,7 @@ std::int64_t bytes_of_graph(const Graph& graph) {
   return bytes;
 }
 
-// What a plan holds for itself, about.
+// About how many bytes a plan holds for itself.
 std::int64_t bytes_of_plan(const Plan& plan, const Graph& source) {
   std::int64_t bytes = bytes_of_graph(plan.graph);
   std::set<const std::byte*> shared;  // with the graph that it was made from

@@ -31,7 +31,8 @@ struct PlanMemory {
 class Program {
   struct Compiled;
   using Plans = std::list<std::shared_ptr<Compiled>>;
-  // For inputs of these shapes and a number of threads, as a plan has them or as they are given.
+  // The shapes of inputs and the number of threads that a plan is for, as the plan has them or as
+  // they are given.
   struct PlanKey {
     std::vector<Dims> inputs;
     int threads = 0;
@@ -60,7 +61,8 @@ class Program {
   static constexpr std::size_t least_plans = 32;
   // How many idle executors keep their memory, those of the plans used last.
   static std::size_t most_idle();
-  // So much memory the plans may take if they are more than these, from the next one on.
+  // Sets how much memory the plans may take if they are more than least_plans, from the next one
+  // on.
   void set_plan_memory(std::shared_ptr<const PlanMemory> memory) { memory_ = std::move(memory); }
   std::int64_t plan_bytes();  // of those that are kept, about
 
@@ -78,7 +80,8 @@ class Program {
   // An executor for inputs of these shapes. Throws UsageError when they do not fit the graph. May
   // compile, which adds to the store: nothing else may use it meanwhile.
   Lease executor_for(std::span<const Tensor> inputs);
-  // Like executor_for(), but nothing if no plan is compiled yet. Any number of threads may ask.
+  // An executor as executor_for() gives it, but nothing if no plan is compiled yet. Any number of
+  // threads may ask.
   Lease compiled_executor_for(std::span<const Tensor> inputs);
   // The executor that ran last; nullptr before the first run, or while it is lent.
   Executor* latest();

@@ -12,7 +12,8 @@
 namespace narrowgauge {
 
 inline constexpr const char* checkpoints_folder = "checkpoints";
-// Of the earlier form, in the folder itself; now links have some of these names.
+// Files that the earlier form of a run has in the folder itself; the present form has links with
+// some of these names there.
 inline constexpr std::array earlier_form_files{model_file, plan_file,       "run.json",
                                                state_file, next_state_file, kernels_file};
 

@@ -14,7 +14,7 @@ namespace narrowgauge {
 
 namespace {
 
-// In the metadata of a checkpoint's state: names of steps, and patterns, one a line.
+// The key in the metadata of a checkpoint's state: names of steps, and patterns, one a line.
 constexpr const char* steps_key = "of_steps";
 
 std::string key_of_step(const std::string& step, std::string_view what) {

@@ -17,7 +17,7 @@ namespace narrowgauge {
 
 namespace {
 
-// Of the groups that match a parameter the last counts.
+// Whether the last of the groups that match a parameter freezes it.
 bool is_frozen_by_group(const Optimizer& optimizer, const std::string& parameter) {
   const auto group = std::find_if(
       optimizer.groups.rbegin(), optimizer.groups.rend(),

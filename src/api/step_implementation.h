@@ -42,7 +42,7 @@ struct Step::Implementation : StepPrograms {
   // Takes over the programs of a plan, with the states that they need.
   void adopt(const Graph& training, const Optimizer& now, const StepsTaken& taken);
   std::int64_t applied_steps() const;  // so far, also by an earlier Step of this name
-  // Of parameters that rested while others were updated: in how many steps each was updated.
+  // In how many steps each parameter was updated, for those that rested while others were updated.
   StepsTaken steps_taken() const;
   bool has_moments(const std::string& parameter) const;  // all that its rule keeps
   // The averages that begin when steps were applied already, as the parameters themselves.

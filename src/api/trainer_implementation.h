@@ -11,9 +11,9 @@
 
 namespace narrowgauge {
 
-// For the parts of the library that share a Trainer.
+// What parts of the library that share a Trainer may do with it.
 struct TrainerAccess {
-  // The same one once more, for a holder of its own.
+  // The same Trainer once more, for a holder of its own.
   static Trainer share(const Trainer& trainer) {
     return Trainer(trainer.implementation_.pointer());
   }
@@ -69,7 +69,7 @@ struct Trainer::Implementation {
   bool has_averages() const;     // some, once a step was applied
   bool reads_averages() const { return has_averages() && !averages.are_swapped(); }
   std::int64_t parts_of(std::span<const Tensor> batch) const;  // throws where it cannot be cut
-  // Of `training`, for a part of a batch.
+  // The inputs of `training` for a part of a batch.
   std::vector<Tensor> inputs_for(std::span<const Tensor> batch, std::int64_t part) const;
   std::uint64_t run_number(std::uint64_t step, std::int64_t part) const;  // for random numbers
   // Adds up the gradients of the parts of a batch, and returns its loss.
@@ -78,7 +78,7 @@ struct Trainer::Implementation {
   // Gives `use` the outputs, which last until the next run of the program.
   void compute(Program& program, std::span<const Tensor> inputs, std::uint64_t number_of_run,
                FunctionRef<void(std::span<const Tensor> results)> use);
-  // What a checkpoint keeps beside the model's file.
+  // The states that a checkpoint keeps beside the model's file.
   std::vector<NamedTensor> kept_states() const;
 
   Program& checking() const { return update ? *update : *training; }  // that checks the gradients

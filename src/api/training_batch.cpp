@@ -30,7 +30,7 @@ Tensor as_i64(std::string_view who, const std::string& input, const Tensor& give
 
 }  // namespace
 
-// Of every step: asks the heap for nothing where all stay as they are.
+// Every step makes one: it asks the heap for nothing where all tensors stay as they are.
 TrainingBatch::TrainingBatch(std::string_view who, const Graph& graph,
                              std::span<const Tensor> given)
     : given_(given) {

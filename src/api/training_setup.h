@@ -14,7 +14,7 @@ struct TrainingSetup {
   TrainerOptions options;
   Graph graph;  // of a step, in f32
   PrecisionPlan plan;
-  // What is computed: the graph by the plan, or in f64 where that is asked for. A batch in parts
+  // The graph that is computed: by the plan, or in f64 where that is asked for. A batch in parts
   // has a graph for their gradients and another for the update.
   Graph computed;
   std::optional<Graph> update{};

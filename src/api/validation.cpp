@@ -59,7 +59,7 @@ class Validation::Tally {
   }
 
  private:
-  // Of one output, over the samples.
+  // The difference of one output, over the samples.
   struct Difference {
     double squares = 0, errors = 0;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much a converted network loses: its answers beside those in f32, and beside the labels.
+// How much a converted network loses: its predictions beside those in f32, and beside the labels.
 #pragma once
 
 #include <functional>
@@ -21,12 +21,12 @@ class Validation {
 
   std::int64_t samples() const { return samples_; }
   const EngineAccuracy& before() const { return before_; }
-  // Of another form of the network, on the first `most` samples (0: all).
+  // The accuracy of another form of the network, on the first `most` samples (0: all).
   EngineAccuracy of(const Graph& graph, std::int64_t most = 0) const;
-  // In which forms of the network answer one sample: the median of several times of each. They run
-  // by turns, so that what else the machine does slows all of them.
+  // The milliseconds in which each of these forms of the network predicts one sample: the median of
+  // several times. They run by turns, so that what else the machine does slows all of them.
   std::vector<double> milliseconds(const std::vector<const Graph*>& graphs) const;
-  // In which contractions of these names run then.
+  // The milliseconds that the contractions of these names take then.
   ContractionTimes contraction_milliseconds(const Graph& graph,
                                             const std::set<std::string>& names) const;
 

@@ -7,7 +7,7 @@
 
 namespace narrowgauge {
 
-// In no order; none where the folder cannot be read.
+// The names in a folder in no order; none where it cannot be read.
 std::vector<std::string> names_in(const std::string& folder);
 
 // Removes a file, a link or a folder with all that is in it, as far as this process may.

@@ -19,7 +19,7 @@ struct Character {
 
 // The first character of a text that is not empty.
 Character first_character(std::string_view text);
-// The same, where a byte that begins none counts as the replacement character.
+// The first character, where a byte that begins none counts as the replacement character.
 Character first_or_replacement(std::string_view text);
 // The last character; a byte that ends none counts as the replacement character.
 Character last_or_replacement(std::string_view text);

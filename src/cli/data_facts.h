@@ -14,8 +14,8 @@ namespace narrowgauge::cli {
 struct DataFacts {
   struct Part {
     std::int64_t samples = 0;
-    // Of names, types and bytes of its arrays: the SHA-256 of the digests of pieces of them. Of
-    // pictures in files: of their paths in the folder, sizes and classes.
+    // The SHA-256 of the names, types and bytes of its arrays, bytes by the digests of their
+    // pieces; where pictures are in files, of their paths in the folder, sizes and classes.
     std::string sha256;
     bool operator==(const Part&) const = default;
   };
@@ -29,7 +29,7 @@ struct NamedData {
   std::string name;
   DataFacts facts;
 };
-// In what the data of a run differ from those at hand, each as a part of a sentence.
+// The differences of a run's data from those at hand, each as a part of a sentence.
 std::vector<std::string> differences(const NamedData& run, const NamedData& here);
 
 }  // namespace narrowgauge::cli

@@ -122,7 +122,7 @@ Answer answer_to_training(const ExplainFlags& flags, const Training& training,
 
 constexpr std::int64_t some_steps = 100;  // their number decides nothing that is explained
 
-// By the run's plan, unless the flags ask for another format.
+// Explains by the run's plan, unless the flags ask for another format.
 Answer answer_to_run(const ExplainFlags& flags) {
   const NetworkFlags& network = flags.network;
   require(!network.image && !network.classes && !network.sequence && !network.head &&

@@ -31,7 +31,8 @@ struct FlagFacts {
   Takes takes = Takes::nothing;
   std::vector<std::string> words{};  // those there are, or the usual ones; none: any
 };
-// Of an option that one of the functions below added; of others such as --help the default.
+// The facts of an option that one of the functions below added; of others such as --help the
+// default.
 FlagFacts facts_of(const CLI::Option& option);
 
 void add_text(CLI::App& app, const Flag& flag, std::optional<std::string>& target);

@@ -16,7 +16,7 @@ void tell_layout(const DataSplit& split, const std::string& data);
 void take_layout(DataSplit& split, const Settings& settings,
                  const std::optional<ImageFacts>& trained);
 
-// The same for a network from a file with this input: what fits as it is stays so.
+// Takes the layout for a network from a file with this input: what fits as it is stays so.
 void take_layout(DataSplit& split, const Settings& settings, const Shape& input);
 
 }  // namespace narrowgauge::cli

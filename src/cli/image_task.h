@@ -23,12 +23,12 @@ void take_as_images(DataSplit& split, const std::string& data);
 void take_images(Task& task, const DataSplit& split, const Settings& settings, ImageShape wanted,
                  const std::optional<ImageFacts>& trained);
 
-// The same for pictures in files, which are resized. Classes are those of the trained network, by
-// name.
+// Makes pictures in files, which are resized, the task's sources. Classes are those of the trained
+// network, by name.
 void take_pictures(Task& task, const ImageFolder& folder, const Settings& settings,
                    ImageShape wanted, const std::optional<ImageFacts>& trained);
 
-// The same for pictures with masks.
+// Makes pictures with masks the task's sources.
 void take_masks(Task& task, const SegmentationFolder& folder, const Settings& settings,
                 ImageShape wanted, const std::optional<ImageFacts>& trained);
 

@@ -83,7 +83,7 @@ std::string confusion_text(const ConfusionMatrix& matrix) {
 
 namespace {
 
-// Of a record that stands for several, "mse, mae" or "top<k>", each, or one.
+// The words that name metrics: each of a record of several, "mse, mae", and one for "top<k>".
 std::vector<std::string> metric_words() {
   std::vector<std::string> words;
   for (const Metric* metric : metrics()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a network answers in: by a plan in a file, or as settled from the flags.
+// What a network predicts in: by a plan in a file, or as settled from the flags.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ void add_plan(CLI::App& app, const std::string& help, PrecisionFlags& flags);
 // the plan decides, ModelError naming the file for a plan of another network.
 PrecisionPlan plan_for(const Model& model, const PrecisionFlags& flags);
 
-// Makes the network answer by the plan, where there is one, or else as settled.
+// Makes the network predict by the plan, where there is one, or else as settled.
 void set_precision(Model& model, const RunPrecision& settled, const PrecisionFlags& flags);
 
 }  // namespace narrowgauge::cli

@@ -35,8 +35,8 @@ struct NetworkChoice {
   std::string what() const;    // "images 3x224x224, 1000 classes"
   std::string sample() const;  // "image", "sequence"
   void describe(JsonObject& json) const;
-  // Of the labels, and of what a network for text reads: tokens of the vocabulary, two token types,
-  // nothing masked.
+  // The ranges of the labels, and of what a network for text reads: tokens of the vocabulary, two
+  // token types, nothing masked.
   std::map<std::string, WholeNumbers> ranges() const;
 };
 // Throws ModelError for an unknown network or images it cannot take, UsageError for flags of the

@@ -23,7 +23,7 @@ NumberFacts numbers_in(const Tensor& targets, const std::string& data) {
   const std::int64_t rows = targets.dims()[0], count = targets.dims()[1];
   NumberFacts facts;
   for (std::int64_t k = 0; k < count; ++k) {
-    // In two passes, since a mean may be far larger than the deviation.
+    // Two passes compute the deviation, since a mean may be far larger than it.
     double sum = 0, squares = 0;
     for (std::int64_t row = 0; row < rows; ++row) sum += targets.at(row * count + k);
     const double mean = sum / static_cast<double>(rows);

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// With links followed and without dots; "" where that cannot be done.
+// The path with links followed and without dots; "" where that cannot be done.
 fs::path real_path(const std::string& path) {
   std::error_code error;
   const fs::path absolute = fs::absolute(path, error);

@@ -14,7 +14,8 @@ namespace narrowgauge::cli {
 void require_apart(std::string_view flag, const std::optional<std::string>& output,
                    const std::vector<std::string>& inputs);
 
-// The same for a folder that files are written into: no input may lie in it, nor it in an input.
+// Throws as require_apart() for a folder that files are written into: no input may lie in it, nor
+// it in an input.
 void require_folder_apart(std::string_view flag, const std::string& folder,
                           const std::vector<std::string>& inputs);
 

@@ -124,8 +124,8 @@ void require_no_text(bool text, const PredictFlags& flags, const Settings& setti
                       ", a language model: `narrowgauge generate` continues a text with it");
 }
 
-// Pictures go to a folder, other answers to a file. Neither may be what is read, nor the data that
-// the settings name.
+// Pictures go to a folder, other predictions to a file. Neither may be what is read, nor the data
+// that the settings name.
 void check_output(const PredictFlags& flags, const Settings& settings,
                   const std::optional<ImageFacts>& images) {
   std::vector<std::string> inputs = flags.inputs;

@@ -13,7 +13,8 @@
 namespace narrowgauge::cli {
 
 // What the network takes a sample for, and how sure it is: the softmax of its outputs. Where
-// targets are numbers, the outputs are the answer, and `share` only says whether they are finite.
+// targets are numbers, the outputs are the predictions, and `share` only says whether they are
+// finite.
 struct Guess {
   std::int64_t index = 0;   // among the outputs, targets and files
   std::int64_t sample = 0;  // of the source; larger than the index behind a damaged one
@@ -36,7 +37,7 @@ struct Predictions {
 };
 
 using Predict = std::function<Tensor(const Tensor& inputs)>;
-// Of the first `count` samples of a source of inputs and labels that can be read, in batches.
+// Predicts the first `count` samples that can be read of a source of inputs and labels, in batches.
 Predictions predict_first(const Predict& predict, const std::shared_ptr<DataSource>& source,
                           std::int64_t count, std::int64_t batch);
 

@@ -16,7 +16,7 @@ struct ResultWords {
   bool is_text = false;
   std::string samples = "images";  // what the test consists of
   bool of_pixels = false;          // whether classes are of pixels, and not of samples
-  // Of texts.
+  // What follows is for texts alone.
   std::int64_t window = 1;          // tokens of a sample, which rates count
   std::int64_t tokens = 0;          // whose prediction the test measures
   double tokens_per_character = 0;  // of the test; 0: tokens do not keep the text

@@ -32,7 +32,7 @@ struct Reader {
     value = whole_number<std::remove_reference_t<decltype(value)>>(json, name, path);
   }
   void operator()(const char* name, bool& value) const { value = json.at(name).get<bool>(); }
-  // Of files from before there was such a field the value stays.
+  // Reads a field that older files do not have; the value stays then.
   template <class T>
   void optional(const char* name, T& value) const {
     if (json.contains(name)) (*this)(name, value);

@@ -32,7 +32,7 @@ std::string network_in(const std::string& record) {
   return json.contains("onnx") ? json.at("onnx").value("file", network_file) : std::string();
 }
 
-// Those that the records of all checkpoints name, and that of an earlier version's folder.
+// The networks that the records of all checkpoints name, and that of an earlier version's folder.
 std::set<std::string> networks_used_in(const std::string& folder) {
   std::set<std::string> used;
   std::vector<fs::path> places = paths_in(path_in(folder, "checkpoints"));

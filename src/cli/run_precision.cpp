@@ -119,7 +119,7 @@ void add_masters(CLI::App& app, PrecisionFlags& flags) {
 
 namespace {
 
-// With those of the units that can be simulated.
+// The words of --math, with those of the units that can be simulated.
 std::vector<std::string> words_of_math() {
   std::vector<std::string> words = math_words;
   for (const std::string_view unit : matrix_unit_tables::unit_names)

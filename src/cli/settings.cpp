@@ -43,7 +43,7 @@ void check_file(const TrainFlags& flags) {
   require(file || !flags.batch_norm, "--train-batch-norm: needs a file of ONNX");
 }
 
-// As --loss-scale says it; "" leaves it to the policy.
+// The loss scale of an apex level, as --loss-scale says it; "" leaves it to the policy.
 std::string loss_scale_of_level(const std::string& level) {
   Optimizer optimizer;
   set_apex_level(optimizer, level);
@@ -204,7 +204,7 @@ void suit_text(Settings& settings) {
   settings.rule.set("beta2", 0.99);
 }
 
-// Also asked of files, which are no built-in networks.
+// The kind of a network's output; files, which are no built-in networks, have classes.
 OutputKind output_of(const std::string& model) {
   const std::vector<std::string> names = model_names();
   const bool known = std::ranges::find(names, model) != names.end();

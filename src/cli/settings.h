@@ -80,7 +80,7 @@ struct DataSettings {
   bool operator==(const DataSettings&) const = default;
 };
 
-// Of most networks; of few samples fewer (fitting_batch()).
+// The batch of most networks; where samples are few it is smaller (fitting_batch()).
 inline constexpr std::int64_t usual_training_batch = 128;
 
 struct Settings {
@@ -128,7 +128,7 @@ Settings settle(const TrainFlags& flags, const std::optional<Settings>& resumed)
 
 // Throws ModelError naming the networks there are.
 void require_model(const std::string& name);
-// The same, unless the network comes from a file.
+// Throws as require_model(), unless the network comes from a file.
 void require_network(const Settings& settings);
 // Throws DeviceError for anything but the CPU.
 void require_device(const std::optional<std::string>& name);

@@ -18,11 +18,12 @@ struct Assignment {
 // "x=image.npy"; a path may hold '=' behind a '/'.
 Assignment parse_assignment(const std::string& text);
 
-// Of "1x3x224x224"; none of "", and nothing where one is no whole number of up to nine digits.
+// The sizes of a text such as "1x3x224x224"; none for "", and nothing where one is no whole number
+// of up to nine digits.
 std::optional<Dims> dims_of(const std::string& text);
-// The same; UsageError naming the flag.
+// Gives what dims_of() does, or throws UsageError naming the flag.
 Dims parse_dims(const std::string& flag, const std::string& text);
-// "0.5,1,2"; UsageError naming the flag.
+// The numbers of a text such as "0.5,1,2"; throws UsageError naming the flag.
 std::vector<double> parse_numbers(const std::string& flag, const std::string& text);
 
 struct KnownInputFlags {

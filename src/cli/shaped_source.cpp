@@ -33,7 +33,7 @@ class ShapedSource : public DataSource {
   bool reads_in_parallel() const override { return source_->reads_in_parallel(); }
 
  private:
-  // The same memory, seen as the source has it.
+  // The batch's memory, seen as the source has it.
   std::vector<Tensor> as_images(std::span<Tensor> batch) const {
     std::vector<Tensor> inner(batch.begin(), batch.end());
     Dims dims = image_;

@@ -57,10 +57,10 @@ struct Task {
 
 // Makes a network and its data ready. Throws ModelError, DataError and UsageError.
 Task prepare_task(const Settings& settings);
-// The same for a trained network, whose images become inputs as they did in its training, unless
-// the settings say otherwise. Throws DataError if the data do not fit.
+// Makes a trained network and its data ready: images become inputs as they did in its training,
+// unless the settings say otherwise. Throws DataError if the data do not fit.
 Task prepare_task(const Settings& settings, const std::optional<ImageFacts>& trained);
-// The same for training, or for going on with it where the network is trained already: finds out
+// Makes ready for training, or for going on with it where the network is trained already: finds out
 // which data these are.
 Task prepare_training(const Settings& settings,
                       const std::optional<ImageFacts>& trained = std::nullopt);
@@ -68,7 +68,7 @@ Task prepare_training(const Settings& settings,
 std::int64_t count_training_samples(const Settings& settings);
 // The network and its loss alone, of a run whose data may be gone.
 Task network_task(const Settings& settings, const std::optional<ImageFacts>& trained);
-// The same network, with the weights that it begins with.
+// The network of a run, with the weights that it begins with.
 Model model_of(const Settings& settings, const std::optional<ImageFacts>& trained);
 
 // Whether the network learns to give its input again.

@@ -15,7 +15,8 @@ void check_combinations(const TrainFlags& flags);
 
 // What --dump-config adds to the flags that were given: those that, with these, make the same run.
 SettledFlags settled_flags(const TrainFlags& flags, const Settings& settings);
-// The same with the batch that fits the data; where these cannot be read, it is left to the run.
+// The settled flags with the batch that fits the data; where these cannot be read, it is left to
+// the run.
 SettledFlags settled_for_data(const TrainFlags& flags, Settings settings);
 
 }  // namespace narrowgauge::cli

@@ -21,7 +21,7 @@ struct TrainedFlags {
 // RUN, --data, --amp, --math, --batch, --threads and --device.
 void add_trained(CLI::App& app, TrainedFlags& flags);
 
-// For --dump-config: what the run was trained on and in, and the usual numbers.
+// The flags for --dump-config: what the run was trained on and in, and the usual numbers.
 SettledFlags settled_flags(const TrainedFlags& flags);
 
 inline constexpr std::int64_t usual_batch = 256;

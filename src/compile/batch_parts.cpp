@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t most_bytes = 32 << 20;  // of a value
 constexpr std::int64_t least_samples = 4;      // in a part, for which weights are read again
 
-// Of what nodes compute.
+// The bytes of the largest value that a node computes.
 std::int64_t largest_value(const Graph& graph) {
   std::int64_t bytes = 0;
   for (const Node& node : graph.nodes())

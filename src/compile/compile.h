@@ -22,7 +22,7 @@ struct CompileOptions {
   Subnormals subnormals = Subnormals::flush;
   bool fuse = true;
   bool normalize_again = true;  // in the backward pass, rather than keep it; only with `fuse`
-  bool in_parts = false;        // a large batch is answered part by part where samples do not meet
+  bool in_parts = false;        // a large batch is computed part by part where samples do not meet
   std::vector<std::string> recompute{};  // nodes that the backward pass runs again, as compiled
   Layout layout = Layout::fastest;
   KernelMemory* kernels = nullptr;         // nullptr: the first kernel that takes a node runs

@@ -96,7 +96,7 @@ struct Plan {
   std::vector<PlanPacking> packings;
   std::vector<Tensor> constants;
   std::vector<PlanOutput> outputs;  // of the graph; `value` is the output's name
-  // A batch is answered in so many parts, one after another: the first sizes of inputs and outputs
+  // A batch is computed in so many parts, one after another: the first sizes of inputs and outputs
   // are those of a part.
   std::int64_t parts = 1;
   Subnormals subnormals = Subnormals::flush;  // between steps

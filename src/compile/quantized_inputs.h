@@ -17,7 +17,8 @@ struct QuantizedInput {
   bool rows_follow = true;  // the first axis is the outermost in memory
 };
 
-// Those of a node; none of values that last, and none that lie with gaps, which may hold anything.
+// The quantized inputs of a node; no constants, and none that lie with gaps, which may hold
+// anything.
 std::vector<QuantizedInput> quantized_inputs(const Graph& graph, const Node& node);
 
 }  // namespace narrowgauge

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A convolution of narrow values with what stands behind it: the sum with a residual, and the
-// bounds that Relu and Clip are.
+// A convolution of narrow values with an epilogue: the sum with a residual, and the bounds that
+// Relu and Clip are.
 #include <algorithm>
 
 #include "groups/group.h"

@@ -97,7 +97,8 @@ bool is_read_beside(const Graph& body, int convolution, Value value) {
   return false;
 }
 
-// The elementwise ops, whose last input is the convolution's result, in the place of their own.
+// Prepares the elementwise ops behind the convolution. They read the group's inputs and, last, the
+// convolution's result, in whose place they write theirs.
 StripParts tail_of(const Request& request, const Graph& body, int convolution) {
   std::vector<Operand> inputs;
   for (const auto& [i, operand] : enumerate(request.inputs)) {

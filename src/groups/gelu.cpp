@@ -134,7 +134,7 @@ std::string product_reason(const GroupRequest& group, const Node& node, const Ge
       [&] { return tile_epilogue_reason(views, product.epilogue); });
 }
 
-// Whether the product is by a matrix that lasts, and its sums are not kept.
+// Whether the product is by a constant matrix, and its sums are not kept.
 bool predicts(const GroupRequest& group, const GeluOperands& at) {
   return at.activation == TileActivation::gelu && group.input(at.b).lasts &&
          (at.kept < 0 || !group.output(at.kept).present);

@@ -18,7 +18,7 @@ namespace narrowgauge {
 // The handle of a part of a pattern, by which a group's kernel asks for its nodes and operands.
 struct Part {
   int index = -1;
-  // Its place in a container of something for each part; it must not be `outside`.
+  // The part's place in a container of something for each part; it must not be `outside`.
   std::size_t place() const { return static_cast<std::size_t>(index); }
   bool operator==(const Part&) const = default;
 };
@@ -46,7 +46,7 @@ struct PatternScope {
 // has no other readers, unless the edge is shared().
 class GroupPattern {
  public:
-  // In a list of sources: the value may also come from outside the group.
+  // The source outside: in a list of sources, it lets the value come from outside the group too.
   static constexpr Part outside{-2};
   // The port of a commutative op of two inputs: the one that fits.
   static constexpr int either = -1;
@@ -71,7 +71,7 @@ class GroupPattern {
 
  protected:
   static Edge reads(int port, std::vector<Part> sources) { return {port, std::move(sources)}; }
-  // The same for a value that others may read too.
+  // An edge whose value others may read too.
   static Edge shared(int port, std::vector<Part> sources) {
     return {port, std::move(sources), true};
   }
@@ -90,7 +90,7 @@ class GroupPattern {
   Part anchor(std::vector<Edge> edges = {}) {
     return anchor_ = one<Op>(std::move(edges));
   }
-  // As anchor(); up to `most` nodes that read the same value at the port of the first edge.
+  // Several nodes as anchor(): up to `most` that read the same value at the port of the first edge.
   template <class Op>
   Part several(std::size_t most, std::vector<Edge> edges) {
     return anchor_ = add(record_of<Op>(), Count::several, most, std::move(edges));

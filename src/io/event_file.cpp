@@ -40,7 +40,8 @@ constexpr std::array<std::uint32_t, 256> crc_table() {
   return table;
 }
 
-// As TFRecord stores it: rotated, so that a checksum of data with checksums stays useful.
+// The checksum as TFRecord stores it: rotated, so that a checksum of data with checksums stays
+// useful.
 std::uint32_t masked_crc(std::string_view bytes) {
   static constexpr auto table = crc_table();
   std::uint32_t crc = ~0u;

@@ -135,8 +135,8 @@ AugmentedImage ImageSource::Implementation::begin_masked(std::int64_t index, con
           resized_mask(mask, *box, input.height, input.width)};
 }
 
-// With the first `changed_by` changes: mixtures ask for others with those before them alone, so
-// that none asks for ever.
+// Makes a sample with its first `changed_by` changes: mixtures ask for others with those before
+// them alone, so that none asks for ever.
 AugmentedImage ImageSource::Implementation::make(std::int64_t index, std::int64_t epoch,
                                                  std::size_t changed_by) const {
   Draws draws(input.seed, epoch, index);
@@ -169,7 +169,7 @@ void ImageSource::Implementation::write_target(const AugmentedImage& image, std:
     *to++ = label == unknown_pixel ? counts_for_nothing : label;
 }
 
-// Warns of the first of them, each once; false where a damaged picture is an error.
+// Warns of the first damaged pictures, each once; false where a damaged picture is an error.
 bool ImageSource::Implementation::note_damaged(std::int64_t index, const DataError& error) {
   if (input.strict) return false;
   const std::lock_guard lock(mutex);

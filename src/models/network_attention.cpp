@@ -32,7 +32,7 @@ std::pair<Tensor, Tensor> turns(std::int64_t steps, std::int64_t pairs, double b
   return {std::move(cosines), std::move(sines)};
 }
 
-// Of query, key and value, each [width, inputs].
+// The weights of query, key and value, each [width, inputs].
 Values projection_weights(Network& net, const std::string& name, std::int64_t width,
                           std::int64_t of_memory) {
   if (width == of_memory) {

@@ -281,8 +281,8 @@ class LayoutAssigner {
   std::map<std::pair<Value, std::string>, Value> relayouts_;
 };
 
-// Whether all convolutions are of bf16 by weights that last, which are packed for images in
-// channels last. f32 and f16 are split faster in batch-inner blocks.
+// Whether all convolutions are of bf16 by constant weights, which are packed for images in channels
+// last. f32 and f16 are split faster in batch-inner blocks.
 bool prefers_channels_last(const Graph& graph) {
   bool any = false;
   for (const Node& node : graph.nodes()) {

@@ -39,7 +39,8 @@ Graph attention_parts(const Graph& graph, const Node& node) {
   return parts;
 }
 
-// For widened values: a unit takes them, and the shares, in the format they had.
+// The math of the parts where values are widened: a unit takes them, and the shares, in the format
+// they had.
 Math math_of_parts(const Node& node) {
   const DType dtype = node.outputs[0].type.dtype;
   if (!is_simulated(node.math) || operand_format_of(node.math) != UnitFormat::automatic)

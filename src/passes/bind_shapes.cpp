@@ -10,7 +10,7 @@ namespace narrowgauge {
 
 namespace {
 
-// One that no node of the source has.
+// A name that no node of the source has.
 std::string name_for_numbers(const Rebuild& rebuild, int index) {
   std::string name = rebuild.source().node(index).full_name() + "/numbers";
   while (rebuild.source().find_node(name) >= 0) name += '_';

@@ -45,7 +45,7 @@ class StepsFinder {
  private:
   const TensorType& type(Value value) const { return graph_.type(value); }
 
-  // Scales above 0 by channel, and one zero point.
+  // Whether the node has scales above 0 by channel, and one zero point, which `found` then gets.
   bool read_steps(const Node& node, std::int64_t axis, ChannelSteps& found) const {
     const Tensor* const scales = graph_.constant_value(node.inputs[1]);
     const auto rank = static_cast<std::int64_t>(type(node.inputs[0]).shape.size());
@@ -134,12 +134,12 @@ class StepsFinder {
   const Readers& readers_;
 };
 
-// By what the weights and biases of a convolution are multiplied, for each output channel.
+// The factors of the weights and biases of a convolution, for each output channel.
 struct ChannelFactors {
   std::vector<double> weights, biases;
 };
 
-// There may be several output channels for each of the scales.
+// Multiplies factors by scales, of which each is for one output channel or for several.
 void multiply(std::vector<double>& factors, std::int64_t channels,
               const std::vector<double>& scales) {
   factors.resize(static_cast<std::size_t>(channels), 1.0);
@@ -227,7 +227,7 @@ class Absorber {
     return inputs;
   }
 
-  // One zero point for each output channel.
+  // The zero points, one for each output channel.
   Value zeros_for(Rewriting& r, Value given, const Shape& shape) {
     if (given.is_absent()) return absent;
     const Tensor& known = *graph_.constant_value(given);

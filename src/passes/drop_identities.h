@@ -12,7 +12,8 @@ namespace narrowgauge {
 // a state may change in place while its old value is still to be read.
 Graph drop_identities(const Graph& graph);
 
-// As an import leaves it: an Identity stays where it makes an output itself.
+// Drops Identities as drop_identities() does, but for those that make an output themselves, as an
+// import leaves them.
 Graph keep_identities_of_outputs(const Graph& graph);
 
 }  // namespace narrowgauge

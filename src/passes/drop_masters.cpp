@@ -158,7 +158,7 @@ class MasterDropping {
     set_next(state, rebuild_.mapped(state.source->next), {made, lost});
   }
 
-  // For an op that takes and makes the weight in f32.
+  // Rounds the result of an op that takes and makes the weight in f32.
   void round_result(int index, NarrowState& state) {
     const Node& node = source_.node(index);
     Values inputs;
@@ -178,7 +178,7 @@ class MasterDropping {
     set_next(state, rounded, {rounded.node, 1});
   }
 
-  // What the update goes on from.
+  // The value that the update goes on from.
   Value exact(NarrowState& state) {
     const Value wide = widened(state.wide, state.current, state);
     if (state.compensation.is_absent()) return wide;

@@ -6,7 +6,7 @@
 
 namespace narrowgauge {
 
-// QLinearConv and QLinearMatMul with weights that last, as DequantizeLinear, Conv or MatMul, and
+// Makes QLinearConv and QLinearMatMul with constant weights DequantizeLinear, Conv or MatMul, and
 // QuantizeLinear, which fuse_quantized then joins with what stands around them.
 Graph expand_quantized(const Graph& graph);
 

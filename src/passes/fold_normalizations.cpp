@@ -82,7 +82,7 @@ class Affine {
     const double epsilon = norm.as<BatchNormalization>().epsilon;
     return wide(norm.inputs[1]) / sqrt(wide(norm.inputs[4]) + epsilon);
   }
-  // That of x + shift, where a shift is given.
+  // The offset of the normalization, or of that of x + shift, where a shift is given.
   Expression offset(const Node& norm, Expression factor, std::optional<Expression> shift = {}) {
     const Expression mean = wide(norm.inputs[3]);
     const Expression moved = shift ? *shift - mean : -mean;

@@ -69,7 +69,7 @@ bool has_known_shapes(const Graph& graph) {
   });
 }
 
-// The same inside of the regions of control flow.
+// Fuses inside of the regions of control flow.
 Graph fuse_in_regions(const Graph& graph, const Target& target) {
   Rebuild rebuild(graph);
   for (const auto& [i, node] : enumerate(graph.nodes())) {

@@ -6,10 +6,10 @@
 
 namespace narrowgauge {
 
-// For bound shapes, after layout. A group is made only where a kernel of ng.Fused offers to take
-// it; the result of joining ops is that of running them one by one without rounding in between,
-// but where the graph itself casts down. Also in the regions of control flow whose shapes are
-// known.
+// Fuses after layout, for bound shapes. A group is made only where a kernel of ng.Fused offers to
+// take it; the result of joining ops is that of running them one by one without rounding in
+// between, but where the graph itself casts down. Also in the regions of control flow whose shapes
+// are known.
 Graph fuse_elementwise(const Graph& graph, const Target& target);
 
 }  // namespace narrowgauge

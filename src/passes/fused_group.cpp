@@ -63,7 +63,7 @@ class GroupBuilder {
       inside_[{index, o}] = {made.node, o};
   }
 
-  // Of one scale, which is known.
+  // Converts to or from steps of one scale, which is known.
   Value steps_inside(const Node& node, Value x, NodeOptions options) {
     const auto number = [&](std::size_t input) {
       const bool given = input < node.inputs.size() && !node.inputs[input].is_absent();

@@ -47,8 +47,8 @@ class Groups {
   IndexedVector<int, int> group_;                 // of each node
   IndexedVector<int, std::vector<int>> members_;  // of each group
   IndexedVector<int, int> line_, place_;          // the nodes in their line; where each stands
-  // Of the latest search: its number, which nodes have that are needed, and the nodes whose inputs
-  // are still to be followed, with their places.
+  // The latest search: its number, the last search that needed each node, and the nodes whose
+  // inputs are still to be followed, with their places.
   mutable int search_ = 0;
   mutable IndexedVector<int, int> needed_by_;
   mutable std::priority_queue<std::pair<int, int>, std::vector<std::pair<int, int>>, std::greater<>>

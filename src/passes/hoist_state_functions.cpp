@@ -48,7 +48,7 @@ class StateFunctions {
   }
 
   bool is_kept(int node) const { return kept_.contains(node); }
-  // By a node that is kept, as an output, or as a next value.
+  // Whether a node that is kept, an output or a next value reads the value.
   bool is_read(Value value) const { return read_.contains(value); }
 
   // The node and all that it is computed from, in their order.
@@ -153,9 +153,9 @@ std::string digest_of(const Graph& derivation) {
   return sha256_hex(print(text) + hashes).substr(0, 8);
 }
 
-// What a value is computed from, as a graph. A derived state among its sources stands there by its
-// own derivation, whose nodes have the names that they had in the graph: one that is there already
-// is the same.
+// The graph that a value is computed by. A derived state among its sources stands there by its own
+// derivation, whose nodes have the names that they had in the graph: one that is there already is
+// the same.
 class Derivation {
  public:
   Derivation(const Graph& graph, Value value, const std::set<int>& cone) {

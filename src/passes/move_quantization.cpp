@@ -142,7 +142,7 @@ class Mover {
            now_.type(a.bytes).dtype == now_.type(b.bytes).dtype;
   }
 
-  // What a value dequantises if it has just these steps; absent if it does not.
+  // The bytes that a value dequantises if it has just these steps; absent if it does not.
   Value bytes_of(Value value, const QuantizedValue& steps, DType dtype) const {
     const auto known = dequantized(now_, value);
     const bool same = known && known->scale == steps.scale && known->zero == steps.zero &&

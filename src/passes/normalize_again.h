@@ -8,8 +8,8 @@
 
 namespace narrowgauge {
 
-// For graphs that are laid out, before groups are formed; where every reader of the backward pass
-// will be in a group that a kernel takes.
+// Takes graphs that are laid out, before groups are formed. Computes again where every reader of
+// the backward pass will be in a group that a kernel takes.
 Graph normalize_again(const Graph& graph, const Target& target);
 
 }  // namespace narrowgauge

@@ -198,7 +198,7 @@ class Finder {
     return bounded_ = true;
   }
 
-  // A Gelu of what is quantised behind it.
+  // Whether the node is a Gelu that joins: its result is quantised.
   bool joins_gelu(int index) {
     const Node& node = graph_.node(index);
     if (!node.is<Gelu>() || node.as<Gelu>().approximate != "none") return false;
@@ -296,7 +296,7 @@ void add_quantized(Rebuild& rebuild, const QuantizedContraction& found) {
   options.storages.clear();
   if (options.origin.empty() && last.name != node.name) options.origin = last.full_name();
   const Values inputs = Inputs(rebuild, found).all();
-  // 16 bits where a precision plan says so.
+  // The result has 16 bits where a precision plan says so.
   const bool plain = !found.y && !found.residual && found.added.is_absent();
   const DType given = last.outputs[0].type.dtype;
   const DType dtype = plain && given == DType::bf16 ? given : DType::f32;

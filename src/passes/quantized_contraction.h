@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds a contraction of quantised values with what stands behind it, and puts one op in its place.
+// Finds a contraction of quantised values with its epilogue, and puts one op in its place.
 #pragma once
 
 #include <limits>
@@ -25,7 +25,8 @@ struct QuantizedContraction {
   bool gelu = false;  // in the place of a residual and bounds; only before y
 };
 
-// That of a node; nothing if it is none. None of its members is in `taken`.
+// The quantized contraction that a node is; nothing if it is none. None of its members is in
+// `taken`.
 std::optional<QuantizedContraction> find_quantized(const Graph& graph, const Readers& readers,
                                                    int node, const std::set<int>& taken);
 void add_quantized(Rebuild& rebuild, const QuantizedContraction& found);

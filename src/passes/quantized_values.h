@@ -28,12 +28,12 @@ Value before_float_casts(const Graph& graph, Value value);
 // What a value in f32 was dequantised from: u8 or i8 with one scale, or with one for each index of
 // an axis, which `axis` then gets; -1 if there is one for all.
 std::optional<QuantizedValue> dequantized(const Graph& graph, Value value, int* axis);
-// The same with one scale for all.
+// What a value in f32 was dequantised from, with one scale for all.
 std::optional<QuantizedValue> dequantized(const Graph& graph, Value value);
 // The zero point, 0 where there is none; nothing where it is not known or not the same for all.
 std::optional<double> zero_point(const Graph& graph, Value zero);
-// For a QuantizeLinear to u8 or i8 with one scale, which is not known to be none above 0: what it
-// reads, with scale and zero point.
+// What a QuantizeLinear to u8 or i8 with one scale reads, with scale and zero point; nothing where
+// the scale is known to be none above 0.
 std::optional<QuantizedValue> quantization(const Graph& graph, const Node& node);
 
 }  // namespace narrowgauge

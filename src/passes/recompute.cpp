@@ -59,7 +59,7 @@ class Recomputer {
     return {clone_[value.node], value.output};
   }
 
-  // Of a node whose inputs are kept or cloned.
+  // Clones a node whose inputs are kept or cloned.
   void clone(int index) {
     const Node& node = graph_.node(index);
     Values inputs;

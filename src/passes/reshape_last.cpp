@@ -45,8 +45,8 @@ class ReshapeLast {
   }
 
  private:
-  // Those that only the Reshape's result goes through, up to the last that is no Cast; none if this
-  // is no Reshape of what a contraction gives.
+  // The ops that only the Reshape's result goes through, up to the last that is no Cast; none if
+  // this is no Reshape of what a contraction gives.
   std::vector<int> ops_behind(int index) const {
     const Node& node = graph_.node(index);
     if (!node.is<Reshape>() && !node.is<ReshapeTo>()) return {};

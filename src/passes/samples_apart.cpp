@@ -86,7 +86,8 @@ class Samples {
     });
   }
 
-  // Of what has samples before and after: a view or transposition then leaves them in their order.
+  // Whether a node with samples before and after keeps them apart: a view or transposition then
+  // leaves them in their order.
   bool goes_apart(const Node& node) const {
     if (node.is<Gemm>()) return node.as<Gemm>().transA == 0;
     const std::size_t rank = graph_.type(node.inputs[0]).shape.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the samples of a batch are answered apart, so that a batch may be answered in parts.
+// Whether the samples of a batch are computed apart, so that a batch may be computed in parts.
 #pragma once
 
 #include <string_view>

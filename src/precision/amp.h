@@ -18,7 +18,7 @@ struct Amp {
   bool operator==(const Amp&) const = default;
 };
 
-// Of mixed precision, f32 first.
+// The formats of mixed precision, f32 first.
 inline constexpr std::array amp_formats{DType::f32, DType::f16, DType::bf16};
 
 std::string_view name(const Amp& amp);  // "off", "f16", "bf16" or "auto"
@@ -27,8 +27,8 @@ std::optional<Amp> parse_amp(std::string_view word);
 
 // What NARROWGAUGE_AMP asks for; empty where it is not set. Throws UsageError for other words.
 std::optional<Amp> amp_variable();
-// The same, or else what NARROWGAUGE_AUTO_MIXED_PRECISION=0|1|f16|bf16 asks for (1 is f16); f32 if
-// neither is set. Throws UsageError for other words.
+// What amp_variable() gives, or else what NARROWGAUGE_AUTO_MIXED_PRECISION=0|1|f16|bf16 asks for (1
+// is f16); f32 if neither is set. Throws UsageError for other words.
 Amp amp_of_environment();
 
 }  // namespace narrowgauge

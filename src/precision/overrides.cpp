@@ -25,7 +25,8 @@ Override parse_override(std::string_view text) {
 
 namespace {
 
-// Whose name is a path through the region's op, and which also has the name that it has there.
+// Whether the vertex is in a region: its name is a path through the region's op, and it also has
+// the name that it has there.
 bool is_in_region(const PrecisionVertex& vertex) {
   return vertex.kind != PrecisionVertex::Kind::link && vertex.name != vertex.node->full_name();
 }

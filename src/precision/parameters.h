@@ -17,7 +17,7 @@ bool is_parameter(const PrecisionVertex& vertex);
 void keep_parameters_narrow(PrecisionPlan& plan, const Graph& f32_graph,
                             const PrecisionRequest& wanted);
 
-// The same for all parameters but, if it is wanted, those of BatchNormalization, whoever reads
+// Keeps all parameters narrow but, if it is wanted, those of BatchNormalization, whoever reads
 // them: as apex casts a network.
 void cast_parameters(PrecisionPlan& plan, const Graph& f32_graph, const PrecisionRequest& wanted);
 

@@ -87,7 +87,8 @@ class PlanReader {
 
   bool is_of_other_graph() const { return plan_.model != fingerprint_; }
 
-  // Of predictions and trainings of one network any may follow the other.
+  // Whether the plan is of the graph, or of another graph of its network: predictions and trainings
+  // of one network may follow each other's plans.
   bool is_of_graph_or_network() const {
     if (!is_of_other_graph()) return true;
     return !network_.empty() && (plan_.model == network_ || plan_.network == network_);

@@ -18,7 +18,8 @@ DType narrow_of_plan(std::string_view text, const std::string& who);
 
 // Throws ModelError if the plan was made for another model.
 void require_same_model(const PrecisionPlan& plan, const Graph& f32_graph);
-// The same of a graph that predicts, which may also follow a plan by which its network trains.
+// Throws ModelError if the plan was made for another model than this graph that predicts, which may
+// also follow a plan by which its network trains.
 void require_same_network(const PrecisionPlan& plan, const Graph& f32_graph);
 
 }  // namespace narrowgauge

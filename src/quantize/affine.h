@@ -23,7 +23,7 @@ struct AffineFormat {
 // The format whose numbers cover the range; 0 is among them. Throws UsageError for a range that is
 // not finite or does not contain 0, and for another dtype.
 AffineFormat affine_format(const Range& range, DType dtype);
-// With zero point 0 and numbers from -127 to 127: i8.
+// The format of i8 with zero point 0 and numbers from -127 to 127.
 AffineFormat symmetric_format(const Range& range);
 
 int least_number(DType dtype);                          // of u8 or i8
@@ -52,8 +52,8 @@ struct QuantizedWeights {
 };
 // The scale of each channel along an axis, by its largest absolute value.
 std::vector<float> channel_scales(const Tensor& weights, int axis, const WeightFormat& format = {});
-// With one scale a channel, or one for all without an axis. Throws UsageError for weights that are
-// not finite.
+// Quantizes weights with one scale a channel, or one for all without an axis. Throws UsageError for
+// weights that are not finite.
 QuantizedWeights quantize_weights(const Tensor& weights, std::optional<int> axis,
                                   const WeightFormat& format = {});
 Tensor dequantize_weights(const QuantizedWeights& weights);  // f32

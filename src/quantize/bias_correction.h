@@ -18,8 +18,8 @@ struct WeightAxes {
   std::int64_t groups = 1;  // more only with the axes given here
 };
 
-// For each output channel, -sum of (rounded - weight) * mean over input channels and taps, where
-// `means` are those of the layer's input, channel by channel. Zeros that pad the input do not
+// The shift of each output channel, -sum of (rounded - weight) * mean over input channels and taps,
+// where `means` are those of the layer's input, channel by channel. Zeros that pad the input do not
 // count: next to a border the shift is too large. Throws UsageError where the sizes do not fit.
 std::vector<double> bias_shift(const Tensor& weights, const Tensor& rounded,
                                std::span<const double> means, const WeightAxes& axes = {});

@@ -46,8 +46,9 @@ bool averages(const Node& node) { return node.is<AveragePool>() || node.is<Globa
 
 // How much coarser than its own a value's scale may be, for bytes that all its readers share.
 constexpr double most_coarser = 1.25;
-// The same where a part of a value, or its maxima, are made from its bytes. They are made faster
-// than from f32, and a pool that drops the negative half of its input alone makes it 2.
+// How much coarser it may be where a part of a value, or its maxima, are made from its bytes. They
+// are made faster than from f32, and a pool that drops the negative half of its input alone makes
+// it 2.
 constexpr double most_coarser_whole = 3;
 
 bool is_activation(const Node& node) { return node.is<Relu>() || node.is<Clip>(); }

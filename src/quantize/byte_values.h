@@ -32,13 +32,14 @@ struct ByteValues {
 // The scale that a value would have by itself, 0 where it is not known.
 using OwnScale = std::function<double(Value)>;
 
-// For contractions that may be quantized. What they read is bytes, as is what pools, averages and
-// additions before them read. A contraction whose result an addition alone reads hands it on in
-// f32, as that addition belongs to its kernel's epilogue. What a Concat joins shares the format of
-// the result, but for a value that others read too and whose own scale, or that of these others, is
-// much finer: it keeps its own, and its bytes are quantized again for the Concat. A view or a pool
-// whose result's own scale is many times finer than its input's reads f32, and so does what makes
-// that input. Without scales all that is joined shares a format.
+// The values that are bytes where these contractions, which may be quantized, compute on bytes.
+// Bytes are what contractions read, and what the pools, averages and additions before them read. A
+// contraction whose result an addition alone reads hands it on in f32, as that addition belongs to
+// its kernel's epilogue. What a Concat joins shares the format of the result, but for a value that
+// others read too and whose own scale, or that of these others, is much finer: it keeps its own,
+// and its bytes are quantized again for the Concat. A view or a pool whose result's own scale is
+// many times finer than its input's reads f32, and so does what makes that input. Without scales
+// all that is joined shares a format.
 ByteValues byte_values(const Graph& graph, const std::set<int>& contractions,
                        const OwnScale& own_scale = {});
 

@@ -51,8 +51,8 @@ void add_long_rows(std::span<ExactSum> sums, std::span<const float> values,
 
 constexpr std::int64_t short_row = 16;
 
-// The same for short rows. They are gathered first, those of some neighbouring channels at a time,
-// because to add many values at once is faster.
+// Adds values as add_long_rows() does, for short rows. They are gathered first, those of some
+// neighbouring channels at a time, because to add many values at once is faster.
 void add_short_rows(std::span<ExactSum> sums, std::span<const float> values,
                     const Channels& channels, std::int64_t begin, std::int64_t end) {
   constexpr std::int64_t most_channels = 16, most_values = 512;

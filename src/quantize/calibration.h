@@ -28,7 +28,8 @@ class ChannelSums {
   int axis() const { return axis_; }       // that was given; 1 where sums() is empty
   std::vector<double> means() const;
 
-  // What sums(), axis() and differ() gave. Throws UsageError where no tensors can have given them.
+  // The sums of a channel from what sums(), axis() and differ() gave. Throws UsageError where no
+  // tensors can have given them.
   static ChannelSums of(std::vector<ExactSum> sums, int axis, bool differ);
   bool operator==(const ChannelSums&) const = default;
 
@@ -46,10 +47,10 @@ struct ValueStatistics {
   bool operator==(const ValueStatistics&) const = default;
 };
 
-// Which network calibration saw, so that ranges are not taken for those of another.
+// The network that calibration saw, so that ranges are not taken for those of another.
 struct CalibratedNetwork {
   bool equalized = false;  // whether channels were scaled between its layers; see equalize()
-  // Of each contraction, by name: the root of the mean of its squared weights.
+  // The root mean square of the weights of each contraction, by its name.
   std::map<std::string, double> weights{};
   bool operator==(const CalibratedNetwork&) const = default;
 };
@@ -59,9 +60,10 @@ std::string difference(const CalibratedNetwork& one, const CalibratedNetwork& ot
 class Calibration {
  public:
   Calibration() = default;
-  // Of these values, in the order of the graph. Throws UsageError for a name that stands twice.
+  // A calibration of these values, in the order of the graph, that has seen nothing. Throws
+  // UsageError for a name that stands twice.
   explicit Calibration(std::vector<std::string> names);
-  // With what names(), of() and samples() gave.
+  // A calibration with what names(), of() and samples() gave.
   Calibration(std::vector<std::string> names, std::vector<ValueStatistics> values,
               std::int64_t samples);
 

@@ -14,8 +14,8 @@ struct Channels {
   std::int64_t outer = 1, count = 1, inner = 1;
 };
 
-// Along an axis, which counts from the last one where it is below 0. Nothing where there is no such
-// axis.
+// The channels along an axis, which counts from the last one where it is below 0. Nothing where
+// there is no such axis.
 inline std::optional<Channels> channels_along(const Dims& dims, int axis) {
   const auto rank = static_cast<int>(dims.size());
   const int at = axis < 0 ? axis + rank : axis;

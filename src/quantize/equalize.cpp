@@ -162,7 +162,7 @@ class Equalizer {
     return true;
   }
 
-  // Of each pair, the channels that keep their weights because those of one side hardly exist.
+  // Finds the channels of each pair that keep their weights because those of one side hardly exist.
   void keep_dead_channels() {
     constexpr double negligible = 1e-6;  // of the largest weight of a layer
     for (const Pair& pair : pairs_) {

@@ -92,7 +92,7 @@ void ExactSum::add_shifted(std::int64_t significand, int shift) {
   const auto first = static_cast<std::size_t>(shift / limb_bits);
   const int bits = shift % limb_bits;
   const auto low = static_cast<std::uint64_t>(significand) << bits;
-  // Of the bits above the lower limb: those shifted out, and the sign from there on.
+  // The limb above the lower one gets the bits shifted out of that one, and the sign from there on.
   const auto high =
       static_cast<std::uint64_t>(bits == 0 ? significand >> 63 : significand >> (limb_bits - bits));
   const auto sign = static_cast<std::uint64_t>(significand >> 63);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network that only answers: its weights are constants.
+// A network for inference alone: its weights are constants.
 #pragma once
 
 #include <functional>

@@ -46,8 +46,8 @@ float inner_border(std::int32_t place) {
   return place < 0 ? -value : value;
 }
 
-// What the bins of some values do not tell. Keys are moved so that those of NaN and infinities wrap
-// round to numbers that are neither the least nor the most: without a branch, for vectors.
+// Facts of values that their bins do not tell. Keys are moved so that those of NaN and infinities
+// wrap round to numbers that are neither the least nor the most: without a branch, for vectors.
 struct Extremes {
   std::uint32_t least = std::numeric_limits<std::uint32_t>::max(), most = 0;
   std::int64_t zeros = 0, infinities = 0;

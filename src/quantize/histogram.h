@@ -40,9 +40,10 @@ class Histogram {
 
   std::vector<HistogramBin> bins() const;                      // ascending, none is empty
   std::span<const Entry> entries() const { return entries_; }  // the same by place
-  // Of the absolute values; least() is then no more than the least of them.
+  // The histogram of the absolute values, whose least() is no more than the least of them.
   Histogram magnitudes() const;
-  // What entries(), least() and so on gave. Throws UsageError where no values can have given them.
+  // The histogram from what entries(), least() and so on gave. Throws UsageError where no values
+  // can have given them.
   static Histogram of(std::vector<Entry> entries, float least, float most, std::int64_t nans,
                       std::int64_t infinities);
 

@@ -18,8 +18,8 @@ struct Quantization {
   std::map<Value, AffineFormat> formats;  // of each value in `values`
   std::map<int, Tensor> bias_shifts{};    // f32 [channels] added to the bias of a contraction
   WeightFormat weights{};
-  // For training that goes on: weights and biases of all contractions that may be quantized are
-  // f32 parameters, and weights pass through bytes as activations do.
+  // Whether training goes on: weights and biases of all contractions that may be quantized are f32
+  // parameters, and weights pass through bytes as activations do.
   bool trainable = false;
 };
 

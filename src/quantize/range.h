@@ -22,8 +22,8 @@ struct RangeOptions {
 };
 inline constexpr RangeOptions symmetric_range{.symmetric = true, .levels = 255};
 
-// By a calibrator such as "entropy" or "percentile(99.9)"; {0, 0} for values of which none is
-// finite. Throws UsageError naming the calibrators there are.
+// The range that a calibrator such as "entropy" or "percentile(99.9)" chooses; {0, 0} for values of
+// which none is finite. Throws UsageError naming the calibrators there are.
 Range choose_range(std::string_view calibrator, const Histogram& histogram,
                    const RangeOptions& options);
 void check_calibrator(std::string_view text);  // throws the same

@@ -28,7 +28,7 @@ struct Executor::Bound {
 
 namespace {
 
-// From the type of a part.
+// The sizes of a whole batch, from the type of a part.
 Dims batch_dims(const TensorType& type, std::int64_t parts) {
   Dims dims = known_dims(type.shape);
   if (parts > 1) dims.at(0) *= parts;

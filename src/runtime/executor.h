@@ -56,10 +56,10 @@ class Executor {
   // plan's order. Nothing is read back before the last kernel is done; only the outputs allocate
   // memory.
   std::vector<Tensor> run(std::span<const Tensor> inputs, std::uint64_t step = 0);
-  // Into tensors that there are already, of the types of the outputs. Throws UsageError, and runs
-  // nothing, for other types and for memory that is also that of an input or another output.
+  // Runs into tensors that there are already, of the types of the outputs. Throws UsageError, and
+  // runs nothing, for other types and for memory that is also that of an input or another output.
   void run(std::span<const Tensor> inputs, std::span<Tensor> outputs, std::uint64_t step = 0);
-  // Into tensors of its own, which hold the outputs until the next run: takes no memory.
+  // Runs into tensors of its own, which hold the outputs until the next run: takes no memory.
   std::span<const Tensor> run_inside(std::span<const Tensor> inputs, std::uint64_t step = 0);
 
   // The first value of a run that holds an infinity or NaN: an input, a state, or what a step of
@@ -114,7 +114,7 @@ class Executor {
   std::unique_ptr<std::byte, Unmap> arena_;
   std::vector<Tensor> own_outputs_;  // of run_inside(), from its first call on
   std::span<const Tensor> inputs_;
-  std::int64_t part_ = 0;  // of the batch, that is answered now
+  std::int64_t part_ = 0;  // of the batch, that is computed now
   std::vector<Bound> bound_;
   std::uint64_t bound_moves_ = 0;  // StateStore::packed_moves() at bind_packed()
   std::set<std::string> changed_, own_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples of a batch that hold values which bytes cannot: what they answer is not a number.
+// Samples of a batch that hold values which bytes cannot: what is predicted for them is not a
+// number.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ class NotFiniteSamples {
   // does not say whose its elements are.
   void look_at(const QuantizedInput& value, const void* data, Infinities which, std::int64_t part);
 
-  // Makes the floats that marked samples answer NaN; an output without samples as a whole.
+  // Makes the floats predicted for marked samples NaN; an output without samples as a whole.
   void put_into(std::span<Tensor> outputs) const;
 
  private:

@@ -37,7 +37,7 @@ class StateStore {
   // Adds the graph's states that are missing; derived ones are stale until refreshed. Throws
   // UsageError if one exists with another type or role, OutOfMemoryError before any is made.
   void add(const Graph& graph, std::uint64_t seed);
-  // The same for the graph of a plan, and for what its kernels pack, which is derived too.
+  // Adds the states of the graph of a plan, and of what its kernels pack, which is derived too.
   void add(const Plan& plan, std::uint64_t seed);
 
   // Adds the parameters of a graph in f32 that are missing, and keeps those that `formats` names in
@@ -47,7 +47,7 @@ class StateStore {
   void unpin();  // formats of all parameters may change
   // The parameters that are kept in a narrower format than their model says.
   StateFormats kept_formats() const;
-  // In the format that its model says, exactly; shares memory where it is kept so.
+  // The state in the format that its model says, exactly; shares memory where it is kept so.
   Tensor declared(std::string_view name) const;
 
   std::int64_t bytes_to_add(const Graph& graph) const;
@@ -66,7 +66,7 @@ class StateStore {
   // Copies a tensor of the same type, or of the declared one, which is rounded to nearest; derived
   // states are computed again before use.
   void set(std::string_view name, const Tensor& value);
-  // The same for several: all of them, or, where it throws, none.
+  // Sets several states: all of them, or, where it throws, none.
   void set(std::span<const NewValue> values);
   const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
 
@@ -77,9 +77,9 @@ class StateStore {
 
   // Marks derived states of these sources as stale, except those listed in `kept`.
   void touch(const std::set<std::string>& changed, const std::set<std::string>& kept);
-  // Computes those of these states that are derived and stale; writes nothing where none is.
+  // Computes the derived states among these that are stale; writes nothing where none is.
   void refresh_derived(const std::set<std::string>& states);
-  // Whether those of these states that are derived follow from their sources as they are.
+  // Whether the derived states among these follow from their sources as those are now.
   bool is_fresh(const std::set<std::string>& states) const;
   // Drops all derived states but these.
   void keep_derived(const std::set<std::string>& states);

@@ -10,7 +10,8 @@
 
 namespace narrowgauge {
 
-// Of each network, by a short measurement; nothing where "auto" is not asked for.
+// The precision that a short measurement settles for each network; nothing where "auto" is not
+// asked for.
 using Settled = std::map<std::string, SettledPrecision>;
 Settled settle_precisions(const BenchRun& run);
 // The precision itself, or what "auto" stands for.

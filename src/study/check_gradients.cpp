@@ -74,7 +74,7 @@ class CheckedFunction {
     return {sum, absolute};
   }
 
-  // By each variable, in their order; zeros where the function does not depend on it.
+  // The gradients by each variable, in their order; zeros where the function does not depend on it.
   std::vector<Tensor> gradients_at(const Point& point) const {
     Graph graph = graph_;
     Values seeds;
@@ -124,12 +124,13 @@ class Differences {
     half_ = with_step(step_ / 2);
   }
 
-  // Without the error of the square of the step (Richardson 1911).
+  // The derivative without the error of the square of the step (Richardson 1911).
   double derivative() const { return (4 * half_.both - whole_.both) / 3; }
   double by_half_step() const { return half_.both; }
   // What rounding may make of it.
   double noise() const { return 16 * epsilon_ * absolute_ / step_; }
-  // Of a smooth function the sides come nearer to each other with the step.
+  // Whether the function has a kink there: the sides of a smooth one come nearer to each other with
+  // the step.
   bool is_kink(double allowed) const {
     const double now = std::abs(half_.right - half_.left);
     return now > allowed && now > 0.75 * std::abs(whole_.right - whole_.left);
@@ -254,7 +255,7 @@ Point widened(Point point) {
   return point;
 }
 
-// In f64, unless an op of the network takes nothing but f32.
+// Checks in f64, unless an op of the network takes nothing but f32.
 std::optional<GradientReport> check_in_f64(const Graph& graph, const Point& point,
                                            const GradientCheck& options) try {
   return GradientChecker(CheckedFunction(in_f64(graph), DType::f64, options.seed), widened(point),

@@ -22,7 +22,7 @@ struct HoistedValue {
 // explain_kernels() does.
 std::vector<HoistedValue> hoisted_values(const Graph& f32_graph, const PrecisionPlan& plan,
                                          const KernelQuestion& question);
-// The same of the predictions of a Model.
+// The hoisted values of the predictions of a Model.
 std::vector<HoistedValue> hoisted_values(const Model& model, const KernelQuestion& question);
 
 }  // namespace narrowgauge

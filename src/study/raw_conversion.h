@@ -14,7 +14,7 @@ struct RawFormat {
   bool tf32 = false;
 };
 
-// By the kernels' own functions where f32 is on one side.
+// Converts by the kernels' own functions where f32 is on one side.
 void convert_raw(RawFormat from, const void* in, RawFormat to, void* out, std::int64_t count);
 
 }  // namespace narrowgauge

@@ -24,7 +24,7 @@ constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) {
 
 using Memory = std::shared_ptr<std::byte[]>;
 
-// From the heap; nullptr if there is none.
+// Memory from the heap; nullptr if there is none.
 Memory take_small(std::size_t bytes) {
   void* memory = std::aligned_alloc(Tensor::alignment, bytes);
   if (memory) std::memset(memory, 0, bytes);

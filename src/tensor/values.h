@@ -56,7 +56,7 @@ double load_element(DType dtype, const void* data, std::int64_t index);
 // Rounds to nearest even; integers saturate, NaN gives 0; bool and b1 are value != 0.
 void store_element(DType dtype, void* data, std::int64_t index, double value);
 
-// The same for whole numbers, exactly: the number before the point of a float, 0 for NaN.
+// Loads an element as a whole number, exactly: the number before the point of a float, 0 for NaN.
 WideInteger load_whole(DType dtype, const void* data, std::int64_t index);
 // Saturates integers, rounds floats to nearest even, once; bool and b1 are value != 0.
 void store_whole(DType dtype, void* data, std::int64_t index, WideInteger value);

@@ -31,7 +31,7 @@ inline constexpr std::string_view gradient_sum_name = "gradient";
 // A counter beside a parameter, see StepsTaken.
 inline constexpr std::string_view own_steps_name = "own_steps";
 
-// Of a moment beside a parameter: "conv.weight.velocity", of a step's own
+// The name of a moment beside a parameter: "conv.weight.velocity", of a step's own
 // "step/conv.weight.velocity".
 std::string moment_name(std::string_view owner, std::string_view parameter, std::string_view kind);
 
@@ -42,9 +42,9 @@ std::string moment_name(std::string_view owner, std::string_view parameter, std:
 // too (api/training_setup.h). The state overflows_left is there with a hysteresis above 1 alone,
 // and rate_factor, by which the learning rate is multiplied, for a schedule with a plateau.
 //
-// Of parameters that were not updated in all of the owner's steps, `taken` has the steps that they
-// were updated in. Each has a counter of its own, which begins there, and by which its rule goes;
-// all others go by applied_steps. One that is not updated now keeps it, and its average goes on.
+// `taken` has the steps in which parameters were updated that were not updated in all of the
+// owner's steps. Each has a counter of its own, which begins there, and by which its rule goes; all
+// others go by applied_steps. One that is not updated now keeps it, and its average goes on.
 using StepsTaken = std::map<std::string, std::int64_t>;
 Graph make_training_graph(const Graph& forward, const Optimizer& optimizer,
                           std::string_view owner = trainer_owner, const StepsTaken& taken = {});

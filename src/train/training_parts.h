@@ -44,8 +44,8 @@ class TrainingParts {
   void add_scale();                             // loss scale, and the counters of steps
   void add_own_steps(const StepsTaken& taken);  // counters of single parameters
   Value scale() const { return scale_; }
-  // Of seed * loss; 0 for a parameter behind a step such as Floor, as in PyTorch. ModelError for
-  // one that has none, naming what blocks it.
+  // Finds the gradients of seed * loss; 0 for a parameter behind a step such as Floor, as in
+  // PyTorch. Throws ModelError for one that has none, naming what blocks it.
   void find_gradients(Value loss, Value seed);
   Value is_finite(Value loss);  // bool, whatever the scale makes of the loss
   // Running statistics advance even if gradients overflow, but not on a batch whose forward pass

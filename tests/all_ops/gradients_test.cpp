@@ -155,7 +155,7 @@ Values made_by(const Graph& graph, Value first) {
   return outputs;
 }
 
-// Those through which gradients flow: floating, and so declared.
+// The outputs through which gradients flow: floating, and so declared.
 Values differentiable(const OpRecord& op, const Graph& graph, const Values& outputs) {
   Values result;
   for (std::size_t o = 0; o < outputs.size(); ++o)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every op in every format and math mode, as a plan runs it: forward, with weights that last, and
+// Every op in every format and math mode, as a plan runs it: forward, with constant weights, and
 // its gradient, against the same graph in f64.
 #include <algorithm>
 #include <map>
@@ -103,7 +103,7 @@ std::optional<Built> build(const SampleCase& sample, Form form) {
   return built;
 }
 
-// The same numbers in f64, where the op takes it.
+// The sample's numbers in f64, where the op takes it.
 std::optional<SampleCase> in_f64(const SampleCase& sample, std::size_t index) {
   auto wide = make_case(*sample.op, index, DType::f64);
   if (!wide) return std::nullopt;
@@ -200,7 +200,7 @@ std::vector<Tensor> run(const Built& built, const Mode& mode) {
   return executor.run(built.fed);
 }
 
-// Also deterministic, which leaves some kernels out.
+// The modes to run in, also deterministic ones, which leave some kernels out.
 std::vector<Mode> modes(const Graph& graph, DType dtype, Form form) {
   std::vector<Mode> all;
   const bool contracts = has_contractions(in_mode(graph, Math::f32));
@@ -273,7 +273,7 @@ SampleCase sample_of(const T& op, const std::vector<Dims>& dims, DType dtype) {
   return sample;
 }
 
-// Of sizes that kernels pack weights for.
+// Contractions of sizes that kernels pack weights for.
 std::vector<SampleCase> large_contractions(DType dtype) {
   const Dims image{2, 16, 13, 13}, sides{1, 1, 1, 1};
   return {sample_of(Conv{.pads = sides}, {image, {32, 16, 3, 3}, {32}}, dtype),
@@ -310,7 +310,7 @@ std::optional<SampleCase> made_subnormal(SampleCase sample, std::size_t input) {
   return sample;
 }
 
-// Within some units of f32's least number, beside what rounding costs.
+// Expects results within some units of f32's least number, beside what rounding costs.
 void expect_subnormals(const Tensor& got, const Tensor& expected, const std::string& what) {
   if (!is_floating(got.dtype())) return;
   const double scale = root_mean_square(expected);

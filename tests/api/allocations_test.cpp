@@ -38,7 +38,7 @@ namespace {
 
 constexpr int calls = 10, warm_up = 5;
 
-// Of one call among several, the first of which are not counted.
+// The allocations of one call among several, the first of which are not counted.
 double allocations_of(const auto& call) {
   for (int i = 0; i < warm_up; ++i) call();
   const std::int64_t before = allocations;
@@ -85,7 +85,7 @@ void expect_no_allocations(auto& answering, const Tensor& input) {
   const int allowed = allowed_for(profile_answers(answering, named, 1).kernels);
   Tensor output(DType::f32, {8, 4});
   EXPECT_LE(allocations_of([&] { answering.predict(input, output); }), allowed);
-  // Of an answer in memory of its own: its list, its shape, and two for the memory.
+  // An answer in memory of its own makes four: its list, its shape, and two for the memory.
   EXPECT_LE(allocations_of([&] { answering.predict(input); }), allowed + 4);
 }
 
@@ -102,7 +102,8 @@ TEST(allocations, a_prediction_into_given_memory_makes_none) {
   }
 }
 
-// Of reference kernels of scalars, which have lists of operands, and of the check of gradients.
+// Allocations by reference kernels of scalars, which have lists of operands, and by the check of
+// gradients.
 constexpr int in_step = 20;
 
 TEST(allocations, a_step_makes_few) {

@@ -32,7 +32,7 @@ std::map<std::string, Tensor> parameters_of(const Model& model) {
   return parameters;
 }
 
-// As PyTorch's get_ema_multi_avg_fn() says: a copy at first.
+// The averages as PyTorch's get_ema_multi_avg_fn() says: a copy at first.
 class Expected {
  public:
   void add(const Model& model) {

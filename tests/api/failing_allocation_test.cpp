@@ -37,7 +37,7 @@ void* take(std::size_t size) {
 
 }  // namespace
 
-// Those of the standard library call these.
+// The other forms of the standard library call these.
 void* operator new(std::size_t size) { return take(size); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }

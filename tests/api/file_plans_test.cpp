@@ -222,7 +222,7 @@ Optimizer mixed(Optimizer optimizer) {
   return optimizer;
 }
 
-// By the model's plan with the first product in f32.
+// The model's plan with the first product in f32.
 PrecisionPlan edited(PrecisionPlan plan) {
   for (PlanEntry& entry : plan.entries)
     if (entry.name == first_product) {

@@ -35,7 +35,7 @@ static_assert(move_without_throwing<CsvLog, EventFile, TrainingLog, MetricSet, S
                                     FormatCensus, ConvertOptions, ConversionReport, LoadReport,
                                     FitOptions, FitResult, Progress>);
 
-// Those with one owner are not copied; values are, and a copy that throws changes nothing.
+// Classes with one owner are not copied; values are, and a copy that throws changes nothing.
 template <class... Classes>
 constexpr bool have_one_owner = (!(std::copyable<Classes> || ...));
 static_assert(

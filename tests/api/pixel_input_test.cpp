@@ -71,8 +71,8 @@ double error_of(const Tensor& got, const Tensor& want) {
   return std::sqrt(errors / squares);
 }
 
-// Of pictures that the transform makes images of the network: engines in f32 and on bytes, with
-// channels first and last, as they are and from a file.
+// Expects the same answers to pictures that the transform makes images of the network: by engines
+// in f32 and on bytes, with channels first and last, as they are and from a file.
 void expect_same_answers(ImageShape picture, ImageShape image, const ImageTransform& transform) {
   const testing_files::TemporaryFolder folder;
   const DataSet set = pictures(picture);

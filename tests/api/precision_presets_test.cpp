@@ -27,7 +27,8 @@ std::string refusal(const std::function<void()>& call) {
   return "";
 }
 
-// With a layer normalization and a softmax before the end, and a softmax after the last parameter.
+// A network with a layer normalization and a softmax before the end, and a softmax after the last
+// parameter.
 Value network(Network& net) {
   Value x = net.input("images", {net.batch(), 1, 12, 12});
   x = net.relu(net.batch_norm(net.conv(x, 8, {}, "conv"), "bn"));

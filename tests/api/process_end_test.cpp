@@ -40,7 +40,7 @@ std::string trained(std::optional<DType> narrow, int threads) {
   return model.sha256();
 }
 
-// Of a network that lives on.
+// The prediction of a network that lives on.
 Tensor predicted() {
   static Model& model = *new Model("small", small_network(), 3);
   return model.predict(small_batch(1)[0]);

@@ -151,7 +151,7 @@ TEST(fit, keeps_its_batch_within_an_epoch) {
   EXPECT_EQ(trainer.fit(source, nullptr, {.epochs = 2, .batch = 16}).steps, 7);
 }
 
-// As in PyTorch, where the derivative of floor is 0.
+// PyTorch has the same gradient, where the derivative of floor is 0.
 TEST(trainer, a_weight_behind_a_step_has_the_gradient_zero) {
   const auto build = [](bool is_used) {
     return [is_used](Network& net) {

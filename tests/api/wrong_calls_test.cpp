@@ -266,7 +266,7 @@ TEST(wrong_calls, labels_that_lie_before_the_classes_hear_how_these_must_lie) {
   const auto source = std::make_shared<TensorSource>(std::vector<Tensor>{batch[0], batch[1]});
   EXPECT_TRUE(ends_by_usage_error([&] { trainer.fit(source, nullptr, {.batch = 2}); },
                                   "op(\"Transpose\", {scores}, \"perm=[0,2,1]\")"));
-  // As it says.
+  // The network is as the message says.
   Model turned("net",
                [&](Network& net) { return net.op("Transpose", {build(net)}, "perm=[0,2,1]"); });
   EXPECT_TRUE(Trainer(turned, softmax_cross_entropy(), sgd(0.1)).step(batch).applied());

@@ -182,7 +182,7 @@ TEST(atomic_file, a_device_is_written_through_and_stays) {
   EXPECT_EQ(files_in(folder.path()), 1);
 }
 
-// As after `> log` in a shell: the descriptor's place in the file counts, and the file stays.
+// The descriptor is as after `> log` in a shell: its place in the file counts, and the file stays.
 TEST(atomic_file, an_open_descriptor_is_written_through_where_it_stands) {
   const TemporaryFolder folder;
   const std::string path = folder / "log";

@@ -13,7 +13,8 @@
 
 namespace narrowgauge::testing_threads {
 
-// From now on, and for programs that this process becomes. False where the system has no filters.
+// Refuses threads from now on, also to programs that this process becomes. False where the system
+// has no filters.
 inline bool refuse_threads() {
   constexpr auto again = static_cast<unsigned>(SECCOMP_RET_ERRNO | EAGAIN);
   sock_filter steps[] = {

@@ -19,7 +19,7 @@ struct Expected {
   std::uint64_t hash, seeded;
 };
 
-// From the reference implementation, by Python's xxhash.
+// Hashes of the reference implementation, by Python's xxhash.
 constexpr Expected of_patterns[] = {
     {0, 0xef46db3751d8e999, 0xc4349fc93c010000},   {1, 0x1f25c8d0bc1f4bb6, 0x79826bcd749d267a},
     {3, 0x31d2363f52e564c9, 0x78efd77575e26575},   {4, 0x9bb64b7d66ee9fda, 0x6f0a6c97d68bf353},

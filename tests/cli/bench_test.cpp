@@ -118,7 +118,7 @@ TEST(bench, precisions_begin_with_the_same_weights_and_batch) {
 TEST(bench, speed_up_is_over_ieee_or_else_over_f32) {
   const Json all = answer({"--model", "mlp", "--precision", "f32,ieee,bf16"}).at("runs");
   const Json two = answer({"--model", "mlp", "--precision", "bf16,f32"}).at("runs");
-  // Of two rounds, each with the base of the same round.
+  // The mean ratio of two rounds, each with the base of the same round.
   const auto ratio = [](const Json& row, const Json& base) {
     double sum = 0;
     for (std::size_t round = 0; round < 2; ++round)

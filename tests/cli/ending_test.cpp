@@ -72,7 +72,7 @@ TEST_F(Training, flags_that_judge_may_be_those_of_the_resumed_run) {
   EXPECT_EQ(run(resumed).code, 0);
 }
 
-// Of a step that takes seconds, so that the second signal comes while the first waits for its end.
+// A step takes seconds here, so that the second signal comes while the first waits for its end.
 TEST_F(Training, a_second_signal_ends_it_at_once) {
   const std::string folder = *folder_ / "twice";
   const Words words{"train",   "--model", "vit-small", "--data", data(),     "--epochs", "1000",

@@ -31,7 +31,7 @@ void expect_refusal(const Result& result, const Words& parts) {
   for (const std::string& part : parts) EXPECT_TRUE(contains(result.err, part)) << result.err;
 }
 
-// Of "...; batch 2300 fits".
+// The batch that a message names which ends with "...; batch 2300 fits".
 std::int64_t batch_that_fits(const std::string& text) {
   const std::size_t place = text.find("can be had; batch ");
   return place == std::string::npos ? 0 : std::atoll(text.c_str() + place + 18);

@@ -40,7 +40,7 @@ struct Surroundings {
 std::string program_path();
 bool has_terminals();
 
-// On a terminal all that is printed is in `out`.
+// Runs the program. On a terminal all that is printed is in `out`.
 Result run(const Words& words, const Surroundings& surroundings = {});
 
 // The parts of run(): what a child that was forked becomes, and how it ended.

@@ -62,7 +62,7 @@ TEST_F(TrainOnnx, over_an_older_run_leaves_that_whole_until_the_first_checkpoint
     networks += entry.path().extension() == ".onnx";
   EXPECT_EQ(networks, 1) << "that of the older run is gone with its checkpoints";
   EXPECT_EQ(run({"evaluate", folder + ".1"}).code, 0);
-  // Of the network that the older run keeps, both have a copy.
+  // Both runs have a copy of the network that the older one keeps.
   Words again = train_file(folder + ".1/network.onnx", {"--output", folder + ".1"});
   EXPECT_EQ(run(again).code, 0);
   EXPECT_EQ(run({"evaluate", folder + ".1"}).code, 0);

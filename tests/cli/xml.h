@@ -86,7 +86,7 @@ class Xml {
       if (at == begin) fail("expected a name");
       return source.substr(begin, at - begin);
     }
-    // Up to a character, with entities resolved.
+    // The text up to a character, with entities resolved.
     std::string characters(char end) {
       std::string text;
       while (at < source.size() && source[at] != end) {

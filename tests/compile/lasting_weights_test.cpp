@@ -33,7 +33,7 @@ Value weights_of(Graph& graph, Weights kind, const Dims& dims) {
   return graph.state({"w", Role::parameter, values.type(), Initial::of(values), absent, absent});
 }
 
-// As timm writes it: each filter is a channel, normalized by its own numbers.
+// Weights standardized as timm writes it: each filter is a channel, normalized by its own numbers.
 Value standardized(Graph& graph, Value w) {
   const Shape shape = graph.type(w).shape;
   const std::int64_t filters = shape[0].value();
@@ -55,7 +55,7 @@ Graph convolution(Weights kind, bool standardizes) {
   return graph;
 }
 
-// By a matrix that lies in one row.
+// A product by a matrix, which may lie in one row.
 Graph product(Weights kind, bool flat) {
   Graph graph;
   const Value x = graph.input("x", {DType::f32, {8, 300}});

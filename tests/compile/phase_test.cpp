@@ -17,7 +17,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// In f16, without a loss scale: what is flushed then matters.
+// The training in f16, without a loss scale: what is flushed then matters.
 Graph training_of_resnet20() {
   Network network("resnet20", Mode::train);
   const Value prediction = find_model("resnet20", {3, 32, 32}, 10)(network);

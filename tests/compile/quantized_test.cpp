@@ -48,7 +48,7 @@ class Builder {
     last_ = graph_.add(QuantizeLinear{.axis = 1}, {x, s, z});
     return graph_.add(DequantizeLinear{.axis = 1}, {last_, s, z});
   }
-  // Of i8, with a scale for each index of the axis.
+  // Weights of i8, with a scale for each index of the axis.
   Value weights(const Dims& dims, std::int64_t axis) {
     Tensor values(DType::i8, dims), scales(DType::f32, {dims[static_cast<std::size_t>(axis)]});
     std::uniform_int_distribution<int> all(-127, 127);
@@ -104,7 +104,7 @@ Graph network(DType activations) {
   return std::move(b.graph());
 }
 
-// As NNCF quantises what depthwise convolutions read; the Clip is at 6.
+// A separable convolution as NNCF quantises what depthwise convolutions read; the Clip is at 6.
 Graph separable(DType activations, double most_scale, std::int64_t outputs_of_each = 1) {
   Builder b(activations);
   const double zero = activations == DType::u8 ? 110 : -7;

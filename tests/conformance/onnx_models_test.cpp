@@ -60,7 +60,8 @@ void check_trained(const fs::path& folder, Math math, double tolerance) {
   }
 }
 
-// In IEEE's f32, and in the fast mode of the machine, which may take operands of 16 bits.
+// Models run in IEEE's f32, and in the fast mode of the machine, which may take operands of 16
+// bits.
 TEST(onnx_models, trained_models_give_their_recorded_outputs) {
   const fs::path folder = data_folder() / "onnx_models";
   if (!fs::exists(folder)) GTEST_SKIP() << "no " << folder.string();

@@ -83,7 +83,7 @@ class Disk {
     }
   }
 
-  // As text, the same for the same files.
+  // The state as text, the same for the same files.
   std::string state(Survival survival, unsigned seed = 0) const {
     std::mt19937 random(seed);
     std::string text;

@@ -103,7 +103,7 @@ class Trial {
     return -1;
   }
 
-  // That going on from what `seen` returned ends as the run would have without a stop.
+  // Expects that going on from what `seen` returned ends as the run would have without a stop.
   void resume(int from) const {
     const Result result = run({"train", "--resume", folder(), "--json", "--quiet"});
     if (ends_.at(static_cast<std::size_t>(from)).empty()) {

@@ -183,7 +183,7 @@ NG_INTRINSIC __m512 _mm512_maskz_sqrt_ps(__mmask16 mask, __m512 x) {
   const auto of = [&](int i) { return _mm256_sqrt_ps(emulation::half<__m256>(x, i)); };
   return emulation::chosen(mask, emulation::joined<__m512>(of(0), of(1)), __m512{});
 }
-// To 14 bits; a CPU may be as far off in another way.
+// The inverse to 14 bits; a CPU may be as far off in another way.
 NG_INTRINSIC __m512 _mm512_rcp14_ps(__m512 x) {
   const auto bits = emulation::as<emulation::U32>(1.0F / x) + 0x100;
   return emulation::as<__m512>(bits & 0xfffffe00);
@@ -198,7 +198,7 @@ NG_INTRINSIC __m512 _mm512_getexp_ps(__m512 x) {
   return emulation::made<__m512>([&](int i) { return __builtin_logbf(x[i]); });
 }
 
-// In the order of the CPU: neighbours of halves, of quarters and so on.
+// The sum in the order of the CPU: neighbours of halves, of quarters and so on.
 NG_INTRINSIC float _mm512_reduce_add_ps(__m512 x) {
   for (int width = 8; width > 0; width /= 2)
     for (int i = 0; i < width; ++i) x[i] = x[i] + x[i + width];

@@ -116,7 +116,7 @@ NG_INTRINSIC __m256i _mm512_maskz_cvtepi16_epi8(__mmask32 mask, __m512i x) {
 
 namespace emulation {
 
-// To the nearest, ties to even, whatever MXCSR says; subnormals are zeros and NaN is quiet.
+// Rounds to the nearest, ties to even, whatever MXCSR says; subnormals are zeros and NaN is quiet.
 NG_EMULATED std::uint16_t bf16_of(std::uint32_t bits) {
   const std::uint32_t size = bits & 0x7fffffff;
   if (size < 0x00800000) return static_cast<std::uint16_t>(bits >> 16 & 0x8000);

@@ -27,7 +27,7 @@ NG_INTRINSIC __m512i _mm512_dpbusd_epi32(__m512i sum, __m512i a, __m512i b) {
   }));
 }
 
-// As Summation::odd_then_even of narrowgauge/matrix_unit.h.
+// Sums as Summation::odd_then_even of narrowgauge/matrix_unit.h.
 NG_INTRINSIC __m512 _mm512_dpbf16_ps(__m512 sum, __m512bh a, __m512bh b) {
   const sim::FloatMode flushing(true);
   const auto x = emulation::as<emulation::U32>(a), y = emulation::as<emulation::U32>(b);

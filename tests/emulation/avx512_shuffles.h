@@ -8,7 +8,7 @@ namespace narrowgauge {
 
 namespace emulation {
 
-// Within each 128 bits: the lower, or the upper lanes of both in turn.
+// The lower, or the upper lanes of both in turn, within each 128 bits.
 template <class Vector>
 NG_EMULATED Vector interleaved(Vector a, Vector b, bool upper) {
   constexpr int quarter = static_cast<int>(sizeof(Vector) / sizeof(a[0])) / 4;
@@ -18,7 +18,7 @@ NG_EMULATED Vector interleaved(Vector a, Vector b, bool upper) {
   });
 }
 
-// Within each 128 bits: a's lanes, then b's, as narrower ones.
+// The lanes of a, then those of b, as narrower ones, within each 128 bits.
 template <class Narrow, class Wide>
 NG_EMULATED Narrow packed(Wide a, Wide b) {
   using T = std::remove_cvref_t<decltype(Narrow{}[0])>;

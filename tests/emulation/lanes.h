@@ -33,7 +33,7 @@ using F64 = Lanes<double>;
 // Calls, not copies, so that kernels with hundreds of intrinsics compile soon.
 #define NG_INTRINSIC [[gnu::noinline]] inline
 
-// The same bits, seen as other lanes.
+// The bits of a vector, seen as other lanes.
 template <class To, class From>
 NG_EMULATED To as(From from) {
   static_assert(sizeof(To) == sizeof(From));

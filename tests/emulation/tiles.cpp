@@ -137,8 +137,8 @@ void store_tile(int tile, void* to, std::int64_t stride) {
     std::memcpy(row, from.row[r].data(), from.bytes);
 }
 
-// As Summation::even_and_odd of narrowgauge/matrix_unit.h: the sums of even and of odd products are
-// made apart, then added to each other and to what was there; subnormals are zeros.
+// Multiplies as Summation::even_and_odd of narrowgauge/matrix_unit.h: the sums of even and of odd
+// products are made apart, then added to each other and to what was there; subnormals are zeros.
 void multiply_bf16(int sums, int a, int b) {
   const Operands operands = operands_of("tdpbf16ps", sums, a, b);
   const auto columns = columns_of(operands.b);

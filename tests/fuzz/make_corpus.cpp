@@ -152,7 +152,7 @@ void add_arrays(Corpus& corpus) {
                                  "\x93NUMPY 1", "short"});
 }
 
-// Of the network that the target loads them into.
+// Adds files of the network that the target loads them into.
 void add_run(Corpus& corpus) {
   const testing_files::TemporaryFolder folder;
   write_checkpoint(folder / "checkpoint", fuzz::small_checkpoint());

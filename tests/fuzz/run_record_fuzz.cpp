@@ -6,7 +6,7 @@
 
 using namespace narrowgauge;
 
-// In a folder of the earlier form, where no digest keeps the reader from it.
+// Reads a folder of the earlier form, where no digest keeps the reader from the record.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const bool made = [] {
     write_safetensors(fuzz::folder() + "/model.safetensors", fuzz::small_checkpoint().model);

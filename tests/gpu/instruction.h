@@ -31,7 +31,7 @@ struct Instruction {
   int capability;              // the least, as 90; that alone for wgmma
 
   constexpr int rows() const { return kind == Kind::wgmma ? 64 : 16; }
-  // Of a row of a, as it is stored.
+  // The depth of a row of a, as it is stored.
   constexpr int row_depth() const { return kind == Kind::sparse ? depth / 2 : depth; }
 };
 

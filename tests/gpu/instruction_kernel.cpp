@@ -121,7 +121,8 @@ using WordOf = std::conditional_t<Operand == UnitFormat::f64, std::uint64_t, std
 NG_INSTRUCTIONS(NG_OPERATION)
 #undef NG_OPERATION
 
-// Of eight columns of 16 bytes in shared memory, then the next 16 bytes of each, not swizzled.
+// The descriptor of eight columns of 16 bytes in shared memory, then the next 16 bytes of each, not
+// swizzled.
 __device__ std::uint64_t describe(const void* shared) {
   const auto address = static_cast<std::uint64_t>(__cvta_generic_to_shared(shared));
   constexpr std::uint64_t step = 128 >> 4;

@@ -153,7 +153,7 @@ inline std::uint64_t comparable(UnitFormat result, std::uint64_t bits) {
   return is_nan ? matrix_unit_arithmetic::nan_f64 : bits;
 }
 
-// Of 64 bits (FNV-1a) for results of one instruction, one after another.
+// A checksum of 64 bits (FNV-1a) for results of one instruction, one after another.
 class Checksum {
  public:
   void add(std::uint64_t bits) {

@@ -42,7 +42,7 @@ inline std::uint32_t operand_bits(Random& random, Values values, int smallest) {
   return (bits & 0x807f'ffff) | exponent << 23;
 }
 
-// The same for c.
+// Bits of a float of this kind, for c.
 inline std::uint32_t sum_bits(Random& random, Values values, int smallest) {
   if (values != tiny) return operand_bits(random, values, smallest);
   const std::uint64_t bits = random();

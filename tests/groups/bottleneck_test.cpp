@@ -5,7 +5,7 @@
 namespace narrowgauge::bottleneck_test {
 namespace {
 
-// Something stands behind each convolution, whose results are %a, %d and %p.
+// Each convolution has an epilogue; the results are %a, %d and %p.
 constexpr std::string_view network = R"(graph "g" {
   %x = ng.Input {type=f32[2,16,18,15]} : f32[2,16,18,15]
   %v = ng.State {type=f32[40,16,1,1]} : f32[40,16,1,1]

@@ -39,7 +39,7 @@ const std::string blocks[] = {
                    "pads=[0,0,0,0,0,0]"),
 };
 
-// The same for weights that last, and `ops` behind the convolution %c, which end in %y.
+// A block with constant weights, and `ops` behind the convolution %c, which end in %y.
 std::string lasting_block(std::string_view x, std::string_view w, std::string_view y,
                           std::string_view attributes, std::string_view ops) {
   return concat("graph \"g\" {\n  %x = ng.Input {type=", x, "} : ", x,

@@ -26,7 +26,7 @@ inline std::string replaced(std::string text, std::string_view from, std::string
   return text;
 }
 
-// The same images in another format than bf16, multiplied as AMP has it.
+// The graph with images in another format than bf16, multiplied as AMP has it.
 inline std::string in_format(std::string_view text, std::string_view format) {
   std::istringstream lines{std::string(text)};
   std::string out;

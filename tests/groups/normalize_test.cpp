@@ -187,7 +187,7 @@ std::string trained(std::string_view size, bool scaled = false) {
   return print(differentiate(parse(replaced(text, "SIZE", size), op_table())));
 }
 
-// Also inside groups.
+// How many there are, also inside groups.
 std::int64_t count_again(const Graph& graph) {
   std::int64_t found = count(graph, "ng.NormalizeAgain");
   for (const Node& node : graph.nodes())

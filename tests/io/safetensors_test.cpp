@@ -140,7 +140,8 @@ TEST(safetensors, bytes_of_floats_of_four_and_eight_bits_are_those_of_the_refere
   EXPECT_NE(error_with(R"({"a":{"dtype":"F4","shape":[7],"data_offsets":[0,4]}})"), "no error");
 }
 
-// In the order of the reference, where unsigned integers stand beside signed ones of their width.
+// The tensors lie in the order of the reference, where unsigned integers stand beside signed ones
+// of their width.
 TEST(safetensors, unsigned_integers_have_their_names_and_places) {
   const TemporaryFolder folder;
   write_safetensors(folder / "x", {{{"a", of_values(DType::u16, {1}, {65535})},

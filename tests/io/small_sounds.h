@@ -43,7 +43,7 @@ inline std::string wav_of_bytes(const std::string& samples, int format, int bits
   return file + bytes;
 }
 
-// In 16 bits; channels by turns.
+// A WAV in 16 bits; channels by turns.
 inline std::string wav_of(const std::vector<float>& samples, int rate, int channels = 1) {
   std::string bytes;
   for (const float sample : samples)
@@ -51,7 +51,7 @@ inline std::string wav_of(const std::vector<float>& samples, int rate, int chann
   return wav_of_bytes(bytes, 1, 16, rate, channels);
 }
 
-// In f32.
+// A WAV in f32.
 inline std::string float_wav_of(const std::vector<float>& samples, int rate) {
   std::string bytes;
   for (const float sample : samples) append_number(bytes, std::bit_cast<std::uint32_t>(sample), 4);

@@ -135,7 +135,7 @@ TEST(sounds, without_samples_are_no_silence) {
   flac += std::string("\0\0\x22\x10\0\x10\0", 7) + std::string(6, '\0');
   flac += std::string("\x03\xe8\0\xf0", 4) + std::string(20, '\0');
   EXPECT_NE(refusal_of(flac).find("a.wav: the FLAC cannot be read"), std::string::npos);
-  // As a program that was ended leaves it: lengths of 0, with or without samples behind them.
+  // A program that was ended leaves lengths of 0, with or without samples behind them.
   std::string cut = wav_of(tone(440, 0.2, 16000), 16000);
   constexpr std::size_t riff_length = 4, data_length = 40, head = 44;
   std::string begun = cut.substr(0, head);

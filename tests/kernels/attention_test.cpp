@@ -174,7 +174,7 @@ struct Expected {
   }
 };
 
-// Of the rows' own elements: the norm of the difference over that of what is expected.
+// The error of the rows' own elements: the norm of the difference over that of what is expected.
 double error_of(const Rows& got, const Numbers& expected) {
   double squares = 0, error = 0;
   for (std::int64_t i = 0; i < got.memory.size(); ++i) {

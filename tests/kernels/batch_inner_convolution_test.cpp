@@ -85,7 +85,7 @@ const std::vector<ConvolutionCase>& cases() {
   return list;
 }
 
-// Of plain images.
+// Convolutions of plain images.
 const std::vector<ConvolutionCase>& image_cases() {
   static const std::vector<ConvolutionCase> list = {
       {"7x7 stride 2", 32, 3, 64, {17, 15}, {7, 7}, {2, 2}, {}, {3, 3}, {3, 3}},

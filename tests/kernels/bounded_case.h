@@ -22,7 +22,7 @@ struct BoundedUnderTest {
   Layout x_layout;
 };
 
-// What stands behind the sums, and which dtype the biases have.
+// The epilogue of the sums, and which dtype the biases have.
 struct Behind {
   bool residual = false, lasting = true;
   float low = -std::numeric_limits<float>::infinity();
@@ -91,7 +91,8 @@ inline void expect_exact_sums(const BoundedUnderTest& kernel, const ConvolutionC
   expect_within_format(bounded.result(), bounded.reference(), shape.name);
 }
 
-// Of all usual cases that the kernel takes, at least so many, and of its own ones.
+// Expects exact sums of all usual cases that the kernel takes, which are at least so many, and of
+// its own ones.
 inline void expect_exact_sums(const BoundedUnderTest& kernel,
                               const std::vector<ConvolutionCase>& own, int at_least) {
   std::vector<ConvolutionCase> cases = convolution_cases();

@@ -111,7 +111,7 @@ inline const std::vector<ConvolutionCase>& depthwise_cases() {
   return cases;
 }
 
-// Of images of few channels, beside those.
+// Convolutions of images of few channels, beside those.
 inline const std::vector<ConvolutionCase>& image_cases() {
   static const std::vector<ConvolutionCase> cases = {
       {"colours, stride 2", 2, 3, 32, {12, 29}, {3, 3}, {2, 2}, {}, {1, 1}, {1, 1}, 1, true},

@@ -21,11 +21,11 @@ bool is_taken(const ConvolutionCase& shape) {
   return shape.channels >= 8 && (shape.groups == 1 || depthwise);
 }
 
-// Of few channels, which lie apart.
+// Whether the case is an image of few channels, which lie apart.
 bool is_image(const ConvolutionCase& shape) { return shape.channels <= 4; }
 
-// Beside those of all convolutions: each number of rows and columns that is left over, panels of
-// three and two vectors, turns of several blocks, and weights that threads share out.
+// Cases beside those of all convolutions: each number of rows and columns that is left over, panels
+// of three and two vectors, turns of several blocks, and weights that threads share out.
 std::vector<ConvolutionCase> cases() {
   std::vector<ConvolutionCase> cases;
   for (const ConvolutionCase& shape : convolution_cases())
@@ -111,7 +111,7 @@ TEST(float_convolution, matches_the_reference) {
     }
 }
 
-// They are where y begins at a line of cache.
+// Results are stored past the caches where y begins at a line of cache.
 TEST(float_convolution, stores_large_results_past_the_caches_with_the_same_bits) {
   NG_NEEDS_AVX512();
   const ConvolutionCase shape{"", 1, 8, 128, {256, 256}, {1, 1}};

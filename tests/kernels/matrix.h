@@ -6,7 +6,7 @@
 
 namespace narrowgauge::cpu {
 
-// Of the last two axes; spread and wide ones are not dense.
+// The order of the last two axes; spread and wide ones are not dense.
 enum class Order { plain, transposed, spread, wide };
 
 inline GuardedArray matrix(DType dtype, const Dims& dims, Order order = Order::plain) {

@@ -32,7 +32,7 @@ inline std::vector<Way> ways() {
   return all;
 }
 
-// Of sums of the operands as they are, stored in `out`.
+// The largest error of sums of the operands as they are, stored in `out`.
 inline double most_error(const Way& way, DType out) {
   if (out == DType::bf16) return 1.9e-3;
   if (out == DType::f16) return 5e-4;

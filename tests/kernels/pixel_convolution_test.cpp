@@ -13,7 +13,7 @@
 namespace narrowgauge::cpu::pixel_convolution_test {
 namespace {
 
-// Beside those of all convolutions.
+// Cases beside those of all convolutions.
 const std::vector<ConvolutionCase>& larger_cases() {
   static const std::vector<ConvolutionCase> list = {
       {"bands of rows", 2, 32, 64, {40, 37}, {3, 3}, {}, {}, {1, 1}, {1, 1}},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions by weights that last, on tiles of pixels, against plain loops in double.
+// Convolutions by constant weights, on tiles of pixels, against plain loops in double.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,8 +19,8 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-// Beside those of all convolutions: several parts of an image, several images in a part, weights of
-// more bytes than stay near, channels that fill no step.
+// Cases beside those of all convolutions: several parts of an image, several images in a part,
+// weights of more bytes than stay near, channels that fill no step.
 const std::vector<ConvolutionCase>& larger_cases() {
   static const std::vector<ConvolutionCase> list = {
       {"parts of an image", 2, 64, 40, {33, 30}, {3, 3}, {}, {}, {1, 1}, {1, 1}, 1, true},
@@ -84,7 +84,7 @@ class Fixture {
     EXPECT_TRUE(y.guards_intact()) << shape_.name;
     return y;
   }
-  // In the place of the residual.
+  // The result in the place of the residual.
   GuardedArray result_in_place() const {
     GuardedArray y = residual_;
     run(prepare_pixel_convolution(convolution()), {&x_, &w_, &bias_, &y}, {&y});

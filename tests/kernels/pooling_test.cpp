@@ -180,8 +180,8 @@ TEST(max_pool, nan_reaches_the_windows_that_see_it_and_minus_infinity_has_an_ind
   }
 }
 
-// In whole vectors of channels and beside them; places that hold a NaN of either sign, an infinity
-// of either sign or nothing but -infinity.
+// Channels fill whole vectors or not; places hold a NaN of either sign, an infinity of either sign
+// or nothing but -infinity.
 TEST(max_pool, without_indices_orders_all_numbers_and_keeps_nan_of_either_sign) {
   const double infinity = std::numeric_limits<double>::infinity();
   const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -226,7 +226,7 @@ Averages averages(const Case& shape, const GuardedArray& x, const GuardedArray& 
   return result;
 }
 
-// As their values in f32 are; a window without a value gives the least byte.
+// Bytes compare as their values in f32 do; a window without a value gives the least byte.
 TEST(max_pool, bytes_are_pooled_as_their_values) {
   for (const Case& shape : cases())
     for (const DType dtype : {DType::u8, DType::i8})

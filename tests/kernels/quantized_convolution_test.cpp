@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised convolutions against sums of integers in plain loops, and what stands behind the sums
-// in double: our own kernels, and oneDNN's where no sum of two products leaves 16 bits.
+// Quantised convolutions against sums of integers in plain loops, and their epilogue in double: our
+// own kernels, and oneDNN's where no sum of two products leaves 16 bits.
 #include "kernels/cpu/bytes/quantized_convolution.h"
 
 #include <gtest/gtest.h>
@@ -191,7 +191,7 @@ class Trial {
     return y == DType::bf16 ? sums + 0x1p-8 * std::abs(exact) : sums;
   }
 
-  // In steps of y before it is rounded, or the floating result.
+  // What is expected in steps of y before it is rounded, or the floating result.
   double expected(std::int64_t i) const {
     const std::int64_t places = y_.size() / (c_.batch * c_.outputs);
     const std::int64_t channel = i / places % c_.outputs;
@@ -213,7 +213,7 @@ class Trial {
     return std::abs(byte - std::clamp(exact + zero, least, least + 255));
   }
 
-  // Of x and w less their zero points.
+  // The sums of x and w less their zero points.
   std::vector<double> exact_sums() const {
     GuardedArray x(DType::f64, c_.x_dims()), w(DType::f64, c_.w_dims()), y(DType::f64, c_.y_dims());
     const std::int64_t taps = w.size() / c_.outputs;
@@ -251,7 +251,7 @@ std::vector<Form> forms() {
   };
 }
 
-// The same for kernels that only take some.
+// The forms for kernels that only take some.
 std::vector<Form> forms_without_residuals() {
   return {
       {},

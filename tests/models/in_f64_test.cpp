@@ -22,7 +22,7 @@ Graph forward(const BuildNetwork& build, const Loss& loss) {
   return std::move(network.graph());
 }
 
-// Of some output that somebody may read.
+// Whether a node makes f32 in some output that somebody may read.
 bool makes_f32(const Node& node) {
   for (std::size_t o = 0; o < node.outputs.size(); ++o)
     if (node.outputs[o].type.dtype == DType::f32 &&

@@ -30,7 +30,7 @@ double expected_variance(const Tensor& x, std::int64_t channel, std::int64_t les
   return 0.9 + 0.1 * squares / static_cast<double>(std::max<std::int64_t>(1, count - less));
 }
 
-// With a Relu, which is fused with the normalization, or without.
+// A model trained with a Relu, which is fused with the normalization, or without.
 Model trained(RunningVariance variance, const Tensor& x, bool relu) {
   Model model("norm", [&](Network& net) {
     net.set_running_variance(variance);

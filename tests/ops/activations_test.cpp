@@ -184,7 +184,7 @@ TEST(activations, keep_nan) {
     EXPECT_TRUE(std::isnan(y));
 }
 
-// Of torch 2 in f64: nn.functional at x = -1.25.
+// The values are those of torch 2 in f64: nn.functional at x = -1.25.
 TEST(activations, equal_known_values) {
   constexpr float x = -1.25F;
   EXPECT_NEAR(at(Gelu{}, x), -0.13206222, 1e-6);

@@ -143,8 +143,8 @@ TEST(tree_ensemble, aggregates_leaves) {
   EXPECT_EQ(targets(3), (Numbers{0.25, 0.5, 0, 0.125, 0.5, 0, 0, 0.5, 0, 0.25, 0, 0}));
 }
 
-// Of the first row, whose sums are 0.25, 0.5 and 0. Numbered as ONNX's text has them: onnxruntime
-// has softmax and sigmoid the other way round.
+// The first row has the sums 0.25, 0.5 and 0. Transforms are numbered as ONNX's text has them:
+// onnxruntime has softmax and sigmoid the other way round.
 TEST(tree_ensemble, transforms_scores) {
   TreeEnsemble op = TreeEnsemble::samples()[0].op;
   op.aggregate_function = 1;

@@ -24,7 +24,7 @@ TEST(fake_quantize, is_dequantize_of_quantize) {
   EXPECT_EQ(to_doubles(run_op(FakeQuantize{}, {x, scale, zero})[0]), to_doubles(numbers));
 }
 
-// For gradients 1, 2, 3, ... of y.
+// The gradient of x for gradients 1, 2, 3, ... of y.
 std::vector<double> gradient_of(const Tensor& x, const Tensor& scale, const Tensor& zero,
                                 std::int64_t axis) {
   const auto counted = [](const Dims& dims) {

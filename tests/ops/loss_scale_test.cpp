@@ -192,7 +192,7 @@ TEST(gradient_health, a_norm_beyond_f32_is_an_overflow) {
   }
 }
 
-// As for a loss of 1e36, which the scale of 1e-3 would take beyond f32.
+// The numbers are as for a loss of 1e36, which the scale of 1e-3 would take beyond f32.
 TEST(gradient_health, without_a_bound_only_values_are_judged) {
   for (const char* kernel : {"rows", "reference"}) {
     const auto health = [&](double value) {

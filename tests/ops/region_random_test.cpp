@@ -92,7 +92,7 @@ TEST(region_random, nodes_with_equal_regions_draw_differently) {
   EXPECT_FALSE(results[0].same_bits(results[1]));
 }
 
-// Of ones, the output is the mask over the share kept, and so is the gradient of the input.
+// The output for ones is the mask over the share kept, and so is the gradient of the input.
 TEST(region_random, a_gradient_draws_what_the_forward_region_drew) {
   Graph graph;
   const Value yes = graph.constant(Tensor::scalar(DType::boolean, 1));
@@ -143,7 +143,7 @@ std::vector<Tensor> loop_gradients(double last, bool is_known) {
   return interpret(graph, std::vector{Tensor(DType::f32, {width}), ones({width})});
 }
 
-// Of a = 0 and x = 1 the output is the sum of the masks over the share kept, and so is dx.
+// The output for a = 0 and x = 1 is the sum of the masks over the share kept, and so is dx.
 TEST(region_random, a_gradient_of_a_loop_draws_what_the_loop_drew) {
   const std::vector<Tensor> results = loop_gradients(-1, true);
   EXPECT_TRUE(results[1].same_bits(ones({width})));

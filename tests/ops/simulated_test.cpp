@@ -86,7 +86,7 @@ Tensor noise(DType dtype, const Dims& dims, int seed) {
   return tensor;
 }
 
-// As stored in the dtype of the result.
+// The value as it is stored in the dtype of the result.
 double stored(DType dtype, double value) {
   Tensor one(dtype, {1});
   one.set(0, value);

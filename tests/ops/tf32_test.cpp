@@ -56,8 +56,8 @@ double worst(const Tensor& got, const Tensor& expected) {
   return error / largest;
 }
 
-// Of all samples, channels first, last, and as slices of wider buffers: the largest differences
-// from exact sums of rounded operands, and of operands as they are.
+// The largest differences from exact sums of rounded operands, and of operands as they are, over
+// all samples, with channels first, last, and as slices of wider buffers.
 template <class T>
 std::pair<double, double> errors(Math math) {
   const OpRecord& op = record_of<T>();
@@ -177,7 +177,8 @@ TEST(tf32, only_f32_values_can_have_it) {
         << name(dtype);
 }
 
-// For tests/tf32_oracle.py: y = x w^T + b of the files in a folder, in the math it asks for.
+// The test computes for tests/tf32_oracle.py: y = x w^T + b of the files in a folder, in the math
+// it asks for.
 TEST(tf32, multiplies_the_arrays_of_the_oracle) {
   const char* const folder = std::getenv("NARROWGAUGE_TF32_ORACLE");
   if (!folder) GTEST_SKIP() << "tests/tf32_oracle.py has the arrays";

@@ -17,7 +17,7 @@ namespace {
 
 const Target with_amx{.isa = Isa::amx};
 
-// From `channels` to 32, then 64.
+// Two convolutions: from `channels` to 32, then 64.
 Graph network(std::int64_t images, std::int64_t channels = 20) {
   constexpr std::string_view text = R"(graph "g" {
   %x = ng.Input {type=bf16[N,C,8,8]} : bf16[N,C,8,8]
@@ -56,7 +56,7 @@ TEST(assign_layout, the_first_convolution_reads_plain_images_of_few_channels) {
   EXPECT_EQ(count(moved, "ng.Relayout"), 1) << print(moved);
 }
 
-// As in networks of depthwise convolutions: each would have a border on both sides.
+// The graph is as networks of depthwise convolutions: each would have a border on both sides.
 TEST(assign_layout, blocks_are_not_worth_a_border_for_each_contraction) {
   constexpr std::string_view text = R"(graph "g" {
   %x = ng.Input {type=bf16[32,64,8,8]} : bf16[32,64,8,8]

@@ -111,7 +111,7 @@ double to_tf32(double value) {
   return std::ldexp(std::nearbyint(std::ldexp(fraction, 11)), exponent - 11);
 }
 
-// In double, with operands rounded before each product.
+// An element of attention in double, with operands rounded before each product.
 double attention_element(const std::vector<Tensor>& in, std::int64_t image, std::int64_t t,
                          std::int64_t w) {
   const auto at = [&](std::size_t i, std::int64_t s, std::int64_t c) {

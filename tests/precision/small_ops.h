@@ -39,7 +39,7 @@ NG_SMALL_OP(Deny, narrowgauge::deny, opaque)
 NG_SMALL_OP(DenyF16, narrowgauge::deny_f16, opaque)
 NG_SMALL_OP(Unlisted, no_class, opaque)
 
-// The same with a second floating-point input and output of another type variable.
+// An op of a class with a second floating-point input and output of another type variable.
 template <Precision precision>
 struct Beside {
   static constexpr OpInfo info{.name = precision.f16 == PrecisionClass::allow   ? "AllowBeside"
@@ -56,7 +56,7 @@ struct Beside {
   NG_SMALL_OP_REST(Beside)
 };
 
-// On the allow list, but its inference takes f32 only.
+// An op on the allow list whose inference takes f32 only.
 struct Stubborn {
   static constexpr OpInfo info{.name = "Stubborn",
                                .domain = "small",

@@ -99,7 +99,8 @@ TEST(affine, flushing_threads_change_nothing) {
   EXPECT_EQ(affine_format({0, 1e-45f}, DType::u8).scale, least_normal);
 }
 
-// By definition, for one axis: the largest absolute value of a channel is number 127.
+// Expects what the definition says for one axis: the largest absolute value of a channel is number
+// 127.
 void expect_quantized(const Tensor& weights, std::optional<int> axis, std::int64_t inner,
                       std::int64_t channels) {
   const QuantizedWeights made = quantize_weights(weights, axis);

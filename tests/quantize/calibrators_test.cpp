@@ -87,7 +87,7 @@ double squared_error(const Floats& values, const Range& range, const RangeOption
   return sum / static_cast<double>(values.size());
 }
 
-// As the oracle computes it: from 2048 bins of the sizes of values other than 0.
+// The divergence as the oracle computes it: from 2048 bins of the sizes of values other than 0.
 double divergence(const Floats& values, double limit, int levels) {
   constexpr std::size_t all = 2048;
   double most = 0;

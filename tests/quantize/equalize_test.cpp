@@ -41,7 +41,7 @@ class Network {
   explicit Network(std::int64_t channels) {
     x_ = graph_.input("x", {DType::f32, {2, channels, 7, 7}});
   }
-  // With a window of size 3 or 1, and padded to keep the size.
+  // Adds a convolution with a window of size 3 or 1, padded to keep the size.
   Network& conv(std::int64_t channels, std::int64_t window, std::int64_t group = 1,
                 bool has_bias = true) {
     const std::int64_t inputs = graph_.type(x_).shape[1].value();

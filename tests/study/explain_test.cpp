@@ -85,7 +85,7 @@ TEST(explain, counts_casts_and_their_bytes) {
   EXPECT_THROW(bound.node("b"), UsageError);
 }
 
-// Of y = x w with 300 products in each sum.
+// The explanation of y = x w with 300 products in each sum.
 NodeExplanation explained_product(Math math, const Binding& binding) {
   Graph graph("product");
   const Value x = graph.input("x", TensorType::parse("f32[N,300]"));

@@ -89,7 +89,7 @@ TEST(peaks, the_best_of_two_is_taken_unit_by_unit) {
   EXPECT_EQ(best.memory, 50);
 }
 
-// With a tenth for what two measurements differ by.
+// The bound has a tenth for what two measurements differ by.
 TEST(peaks, no_product_beats_them) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers slow our loops, and not those that oneDNN writes";

@@ -12,7 +12,7 @@ struct BytesMoved {
   std::int64_t read = 0, written = 0;
 };
 
-// Those since the process began; what it takes to ask is counted by the next call.
+// The bytes moved since the process began; what it takes to ask is counted by the next call.
 inline BytesMoved bytes_moved() {
   std::ifstream file("/proc/self/io");
   BytesMoved bytes;
@@ -21,7 +21,7 @@ inline BytesMoved bytes_moved() {
   return bytes;
 }
 
-// Those of a piece of work.
+// The bytes moved by a piece of work.
 template <class Work>
 BytesMoved bytes_moved_by(const Work& work) {
   const BytesMoved first = bytes_moved(), second = bytes_moved();

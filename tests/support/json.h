@@ -41,7 +41,7 @@ class Json {
 
   bool is_null() const;
   bool is_number() const;
-  // Of double, bool, int, std::int64_t, std::string or std::vector<std::int32_t>.
+  // The value as double, bool, int, std::int64_t, std::string or std::vector<std::int32_t>.
   template <class T>
   T get() const;
   operator double() const;         // NOLINT: so that tests read as they would of numbers
@@ -54,7 +54,7 @@ class Json {
   template <class T>
   requires std::is_arithmetic_v<T>
   friend bool operator==(const Json& a, T number) { return a == of(widest(number)); }
-  // Of what are no numbers neither is less.
+  // Neither of two is less where they are no numbers.
   friend std::partial_ordering operator<=>(const Json& a, const Json& b);
   template <class T>
   requires std::is_arithmetic_v<T>

@@ -69,7 +69,7 @@ std::vector<double> mx_block(DType element, const float* x, std::int64_t count) 
   return result;
 }
 
-// By arXiv 2509.25149, appendix C, in f32 where the recipe computes.
+// A block as arXiv 2509.25149, appendix C, has it, in f32 where the recipe computes.
 std::vector<double> nvfp4_block(float tensor_amax, const float* x, std::int64_t count) {
   const float encode = 6 * 448 / tensor_amax, decode = 1 / encode;
   const auto amax = static_cast<float>(amax_of(x, count));
@@ -202,7 +202,7 @@ TEST(block_format, stores_what_was_stored_again) {
       EXPECT_EQ(once.elements, twice.elements);
       EXPECT_EQ(once.scales, twice.scales);
     }
-  // With scales that are rounded themselves, as long as those are normal.
+  // Scales that are rounded themselves come back too, as long as they are normal.
   const Stored once = there_and_back(nvfp4, some_values(3500, 5, 0), {50, 70});
   const Stored twice = there_and_back(nvfp4, once.values, {50, 70});
   EXPECT_EQ(once.elements, twice.elements);

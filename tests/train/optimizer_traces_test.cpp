@@ -61,7 +61,7 @@ Graph forward_graph(const std::vector<Dims>& shapes) {
   return graph;
 }
 
-// Its states before the first step.
+// The states of a graph before the first step.
 std::map<std::string, Tensor> initial_states(const Graph& graph) {
   std::map<std::string, Tensor> states;
   for (const State& state : graph.states())
@@ -76,7 +76,7 @@ struct Training {
   std::vector<double> first, last;  // all weights after the first and the last step
 };
 
-// In f64 by reference kernels, in f32 by those that training uses.
+// Trains in f64 by reference kernels, in f32 by those that training uses.
 Training train(const Optimizer& optimizer, const std::vector<Dims>& shapes, DType dtype) {
   Graph forward = forward_graph(shapes);
   if (dtype == DType::f64) forward = in_f64(forward);

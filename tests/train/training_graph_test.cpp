@@ -98,7 +98,7 @@ struct HandWeight {
   }
 };
 
-// The same perceptron and its training in plain loops.
+// The perceptron and its training in plain loops.
 struct Hand {
   Matrix x = by_hand(rows, inputs, 4, false), y = by_hand(rows, outputs, 5, false);
   HandWeight w1{by_hand(inputs, hidden, 1, true)}, b{by_hand(1, hidden, 2, true)},
@@ -183,7 +183,7 @@ TEST(training_graph, in_f64_trains_as_by_hand) {
   expect_equal(states.at("w2.velocity"), hand.w2.velocity);
 }
 
-// Of each node, but not of an output that nobody reads.
+// Whether a node makes f32, but for an output that nobody reads.
 bool makes_f32(const Node& node) {
   for (std::size_t o = 0; o < node.outputs.size(); ++o)
     if (node.outputs[o].type.dtype == DType::f32 &&

@@ -294,7 +294,7 @@ Measured measure(const UnitModel& unit, std::int64_t depth, RandomOperands opera
 TEST(expected_error, is_within_a_factor_of_two_of_the_measured) {
   for (const UnitModel& unit : unit_models()) {
     if (!is_plain(unit) || unit.result == UnitFormat::f64) continue;
-    // The same arithmetic under another name.
+    // These units have the arithmetic of others under another name.
     const bool again = unit.unit == MatrixUnit::ada || unit.unit == MatrixUnit::b200;
     if (unit.unit == MatrixUnit::t4 || (again && unit.operand < UnitFormat::f8e4m3)) continue;
     for (const RandomOperands operands : {RandomOperands::normal, RandomOperands::uniform})

@@ -38,7 +38,8 @@ Rows read_rows(const fs::path& path, int base) {
   return rows;
 }
 
-// As they were measured: a row of a and a column of b, all else zero, and the first result.
+// How many results differ from those measured: of a row of a and a column of b, all else zero, the
+// first result.
 template <class T, class C, int K>
 int mismatches(const fs::path& start, const std::string& format, const std::string& result) {
   const auto read = [&](const std::string& rest, int base) {

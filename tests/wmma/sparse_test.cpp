@@ -167,7 +167,7 @@ TEST(wmma_sparse, metadata_stands_where_ptx_has_it) {
   wmma::compress_sparse<8>(pairs.data(), 8, kept.data(), 4, words, 2);
   EXPECT_EQ(words[4 * 1 + 2], 0x4444'444eU);
 
-  // Of bytes a thread has eight groups of one row. Row 11, columns 61 and 62 of 64: the last of the
+  // A thread has eight groups of one row of bytes. Row 11, columns 61 and 62 of 64: the last of the
   // last thread of quad 3; row 3, columns 29 and 30 of 32 for selector 1: the third thread.
   Aligned<signed char> bytes(16 * 64, 0), kept_bytes(16 * 32);
   bytes[11 * 64 + 61] = bytes[11 * 64 + 62] = 1;

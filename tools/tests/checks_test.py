@@ -185,6 +185,16 @@ class Text(Checks):
         self.fails("text", {"src/base/a.h": SPDX + "\tint a;\n"}, "a tab")
         self.fails("text", {"src/base/a.h": SPDX + "int a;"}, "no line end")
 
+    def test_comment_without_its_subject(self):
+        comment = "// Of two lists.\nint a;\n"
+        message = ":2: a comment begins with its subject"
+        self.fails("text", {"src/base/a.h": SPDX + comment}, message)
+        self.fails("text", {"src/base/a.h": SPDX + "int b;  // of a\n" + comment}, ":3: a comment")
+        self.fails("text", {"src/base/a.h": SPDX + "// A sum.\n//\n" + comment}, ":4: a comment")
+        self.fails("text", {"tools/a.py": SPDX.replace("//", "#") + "# Of it\n"}, message)
+        self.passes("text", {"src/base/a.h": SPDX + "// Offers\n\n// sums\n// Of two lists.\n"})
+        self.passes("text", {"docs/a.md": "# Of prints\n"})
+
 
 class Format(Checks):
     def test_unformatted_file(self):

@@ -143,7 +143,7 @@ class fragment {
 
  public:
   using element_type = T;  // of the matrix
-  // What x[] holds; several packed elements each.
+  // An element of x[]; several packed ones each.
   using storage_element_type = typename Traits::storage;
   static constexpr bool is_a = std::same_as<Use, matrix_a>;  // the left operand
   static constexpr bool is_b = std::same_as<Use, matrix_b>;  // the right operand

@@ -44,7 +44,7 @@ struct dim3 {
   unsigned x, y, z;  // x runs fastest
 };
 
-// What launch() runs a kernel on.
+// The grid that launch() runs a kernel on.
 struct Grid {
   dim3 blocks, threads;          // in the grid; in a block
   std::size_t shared_bytes = 0;  // of NG_DYNAMIC_SHARED, in each block
@@ -274,7 +274,7 @@ void launch(const Grid& grid, void (*kernel)(Parameters...), Arguments&&... argu
       grid, [](const void* c) { (*static_cast<Call*>(c))(); }, &call)
       .run();
 }
-// The same without dynamic shared memory.
+// Runs the kernel on every block without dynamic shared memory.
 template <class... Parameters, class... Arguments>
 void launch(dim3 blocks, dim3 threads, void (*kernel)(Parameters...), Arguments&&... arguments) {
   launch(Grid{blocks, threads}, kernel, static_cast<Arguments&&>(arguments)...);

@@ -85,7 +85,7 @@ struct half {
   half(double value) : bits(number::rounded_bits(value, {5, 10})) {}  // rounds once
   half(int value) : bits(number::rounded_bits(value, {5, 10})) {}     // rounds once
   operator float() const { return number::half_value(bits); }         // exact
-  // With the other sign, NaN too.
+  // The number with the other sign, NaN too.
   half operator-() const {
     half result;
     result.bits = bits ^ 0x8000;
@@ -100,9 +100,9 @@ struct bfloat16 {
   bfloat16(float value) : bits(number::rounded_bits(value, {8, 7})) {}   // rounds to nearest even
   bfloat16(double value) : bits(number::rounded_bits(value, {8, 7})) {}  // rounds once
   bfloat16(int value) : bits(number::rounded_bits(value, {8, 7})) {}     // rounds once
-  // Exact.
+  // The same number, exactly.
   operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
-  // With the other sign, NaN too.
+  // The number with the other sign, NaN too.
   bfloat16 operator-() const {
     bfloat16 result;
     result.bits = bits ^ 0x8000;
@@ -120,17 +120,17 @@ template <NarrowFloat T>
 T operator+(T a, T b) {
   return static_cast<float>(a) + static_cast<float>(b);
 }
-// Rounded once, as the sum.
+// The difference, rounded once as the sum is.
 template <NarrowFloat T>
 T operator-(T a, T b) {
   return static_cast<float>(a) - static_cast<float>(b);
 }
-// Rounded once, as the sum.
+// The product, rounded once as the sum is.
 template <NarrowFloat T>
 T operator*(T a, T b) {
   return static_cast<float>(a) * static_cast<float>(b);
 }
-// Rounded once, as the sum.
+// The quotient, rounded once as the sum is.
 template <NarrowFloat T>
 T operator/(T a, T b) {
   return static_cast<float>(a) / static_cast<float>(b);

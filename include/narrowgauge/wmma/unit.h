@@ -103,9 +103,9 @@ inline bool use_unit(MatrixUnit unit, Unresolved unresolved = Unresolved::refuse
 // Sets the unit of this thread, and of the kernels it launches, while the scope lasts.
 class UnitScope {
  public:
-  // Until the end of the scope.
+  // Sets the unit until the end of the scope.
   explicit UnitScope(UnitChoice choice) : before_(unit::of_thread) { unit::of_thread = choice; }
-  // Until the end of the scope.
+  // Sets the unit until the end of the scope.
   explicit UnitScope(MatrixUnit unit, Unresolved unresolved = Unresolved::refused)
       : UnitScope(UnitChoice{unit, unresolved}) {}
   ~UnitScope() { unit::of_thread = before_; }

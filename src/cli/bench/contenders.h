@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that answer from the same file by turns.
+// Programs that predict by the same file by turns.
 #pragma once
 
 #include <memory>
@@ -13,19 +13,19 @@ namespace narrowgauge::cli {
 
 using Answers = std::vector<NamedTensor>;
 
-// What answers from a file: this library, or a peer in a process of its own.
+// What predicts by a file: this library, or a peer in a process of its own.
 class Contender {
  public:
   explicit Contender(InferenceRow& row) : row_(row) {}
   virtual ~Contender() = default;
-  // Loads the file and answers once; notes in the row what that took. The inputs must live on.
+  // Loads the file and predicts once; notes in the row what that took. The inputs must live on.
   virtual Answers load(const InferenceNetwork& network, const Answers& inputs) = 0;
 
   InferenceRow& row() { return row_; }
   void take_turn(double seconds);  // adds its times to the row
 
  protected:
-  virtual std::vector<double> run(double seconds) = 0;  // seconds of each answer
+  virtual std::vector<double> run(double seconds) = 0;  // seconds of each prediction
 
   InferenceRow& row_;
 };

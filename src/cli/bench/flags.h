@@ -40,7 +40,7 @@ NetworkChoice choose_one(const BenchFlags& flags, const std::string& name);
 // Tries to write before the work begins, and leaves the file as it was.
 void require_writable_file(const std::string& path);
 
-// Measures answers of trained networks; returns the exit code.
+// Measures the inference of trained networks; returns the exit code.
 int run_inference(const BenchFlags& flags);
 SettledFlags settled_inference_flags(const BenchFlags& flags);
 

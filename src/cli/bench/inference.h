@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast trained networks answer: latency and throughput by batch and precision, beside other
-// programs that answer from the same file by turns.
+// How fast the inference of trained networks is: latency and throughput by batch and precision,
+// beside other programs that predict by the same file by turns.
 #pragma once
 
 #include <cstdint>
@@ -29,23 +29,23 @@ struct InferenceTask {
   std::vector<std::int64_t> batches{};  // none: the usual ones, or the one that a file fixes
   std::vector<std::string> precisions{"ieee", "f32", "bf16"};
   std::vector<std::string> peers{};  // "onnxruntime", "openvino"
-  // Of peers that answer from a file of their own; the task then has one network.
+  // The files of peers that predict by one of their own; the task then has one network.
   std::map<std::string, std::string> peer_files{};
   std::int64_t rounds = 7;  // turns of each
-  double seconds = 0.3;     // of a turn, at least one answer
+  double seconds = 0.3;     // of a turn, at least one prediction
   int threads = 0;          // 0: as many as the calling thread uses
 };
 
 // One network at one batch in one precision, by one program.
 struct InferenceRow {
   std::string model{}, program{}, precision{};  // program: "" is ours
-  std::string peer_file{};                      // of its own; "" where all answer from one
+  std::string peer_file{};                      // of its own; "" where all predict by one
   std::int64_t batch = 1;
-  double load_seconds = 0;        // from the file to the first answer
+  double load_seconds = 0;        // from the file to the first prediction
   std::int64_t load_bytes = 0;    // of memory that this added to the process
-  std::vector<double> seconds{};  // of each answer
-  std::vector<double> rates{};    // samples a second, of each round: by its median answer
-  double difference = 0;          // of the answers from those of the first row at this batch
+  std::vector<double> seconds{};  // of each prediction
+  std::vector<double> rates{};    // samples a second, of each round: by its median prediction
+  double difference = 0;          // of the predictions from those of the first row at this batch
   std::string missing{};          // why there is no measurement; "" if there is one
 
   bool is_peer() const { return !program.empty(); }
@@ -71,8 +71,8 @@ InferenceOutcome benchmark_inference(const InferenceTask& task, const InferenceS
 // else in f32; nullptr: none ran.
 const InferenceRow* peer_for(const InferenceOutcome& outcome, const InferenceRow& row);
 
-// Throws CheckError where a peer's answers are not ours: then the times mean nothing. Answers from
-// a file of its own need the same names and sizes only.
+// Throws CheckError where a peer's predictions are not ours: then the times mean nothing.
+// Predictions by a file of its own need the same names and sizes only.
 void check_answers(const InferenceOutcome& outcome);
 
 }  // namespace narrowgauge::cli

@@ -38,7 +38,7 @@ class PythonProcess {
   void write_line(const std::string& line) { process_.write_line(line); }
   // The next answer. Throws UsageError if Python cannot be started, DeviceError if it ended.
   PythonAnswer read_answer();
-  // The same; throws Error for an answer that tells of one.
+  // The next answer; throws Error for one that tells of an error.
   template <class Error>
   PythonAnswer read_success() {
     PythonAnswer answer = read_answer();

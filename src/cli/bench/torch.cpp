@@ -75,7 +75,7 @@ std::vector<std::string> precisions_of_torch(std::span<const BenchRow> own) {
 
 std::string in_torch(const std::string& precision) { return is_f32(precision) ? "f32" : precision; }
 
-// In torch's precisions and, for images, its layouts.
+// The rows in torch's precisions and, for images, its layouts.
 std::vector<BenchRow> TorchRival::rows_beside(std::span<const BenchRow> own) const {
   const std::string& model = own.front().model;
   const bool images = model_facts(model).input == InputKind::images;

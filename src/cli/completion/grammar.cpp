@@ -11,7 +11,7 @@
 namespace narrowgauge::cli {
 namespace {
 
-// By the name that the help gives a value.
+// The paths that an option takes, by the name that the help gives a value.
 Paths paths_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const std::string value = type.empty() ? option.get_name(true) : type;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a network ready to answer in a narrower format, and says what that cost.
+// Makes a network ready for inference in a narrower format, and says what that cost.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -98,7 +98,8 @@ int compare(const Flags& flags, const ConvertSource& source) {
   return ExitCode::ok;
 }
 
-// Those that a training kept are of the usual samples, and with channels of equal ranges.
+// Whether to take the ranges that a training kept, which are of the usual samples, and with
+// channels of equal ranges.
 bool takes_kept_ranges(const Flags& flags) {
   const EnginePrecision precision = parse_engine_precision(flags.precision.value_or("auto"));
   const bool bytes = precision == EnginePrecision::int8 || precision == EnginePrecision::automatic;

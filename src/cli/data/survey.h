@@ -33,7 +33,7 @@ struct DataSurvey {
   std::vector<ArrayFacts> arrays{};     // of sets in memory
   std::vector<std::string> features{};  // of a table, what its columns become
 
-  // Of pictures in files; both sizes are height and width.
+  // Facts of pictures in files; a size is height and width.
   using Size = std::array<std::int64_t, 2>;
   std::map<Size, std::int64_t> sizes{};           // how many have it
   std::map<std::string, std::int64_t> formats{};  // "JPEG, RGB"

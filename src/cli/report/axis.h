@@ -25,7 +25,7 @@ class Axis {
   double high() const { return high_; }
   Scale scale() const { return scale_; }
   const std::vector<double>& ticks() const { return ticks_; }
-  // From 0 at the lower end to 1 at the upper.
+  // The place of a value, from 0 at the lower end to 1 at the upper.
   double place(double value) const;
 
  private:

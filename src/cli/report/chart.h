@@ -34,8 +34,9 @@ struct LineChart {
 // "" where no series has a finite value.
 std::string line_chart(const LineChart& chart);
 
-// So few points that they can be drawn, without losing an extreme: of each of `parts` equal parts
-// of x the first and the last point, the smallest and the largest, and one that is not finite.
+// Leaves so few points that they can be drawn, without losing an extreme: of each of `parts` equal
+// parts of x the first and the last point, the smallest and the largest, and one that is not
+// finite.
 std::vector<Point> thinned(const std::vector<Point>& points, std::size_t parts);
 
 }  // namespace narrowgauge::cli

@@ -13,7 +13,7 @@ namespace narrowgauge::cli {
 
 class ClassNames {
  public:
-  // Those of a file, one in a line, or else those that the run has. Throws DataError for a file
+  // The names in a file, one in a line, or else those that the run has. Throws DataError for a file
   // without names.
   ClassNames(const std::optional<std::string>& file, const std::optional<ImageFacts>& of_run);
 

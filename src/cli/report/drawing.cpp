@@ -20,7 +20,7 @@ bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) !=
 
 constexpr const char* left_out = "\xE2\x80\xA6";
 
-// At most so many characters, the beginning being left out.
+// At most so many characters of a text, the beginning being left out.
 std::string ending_of(const std::string& text, std::size_t most) {
   if (width_of(text) <= most) return text;
   std::size_t begin = text.size();

@@ -7,7 +7,7 @@
 
 namespace narrowgauge::cli {
 
-// As wide as a phone shows without making text too small to read.
+// The width that a phone shows without making text too small to read.
 inline constexpr double drawing_width = 440;
 
 struct Box {
@@ -44,7 +44,7 @@ std::string box_path(const Box& box);
 // The room of such names in pixels: for the longest, or for so many characters.
 double name_room(std::size_t longest, std::size_t most);
 
-// At most so many characters, the middle being left out.
+// At most so many characters of a text, the middle being left out.
 std::string shortened(const std::string& text, std::size_t most);
 
 }  // namespace narrowgauge::cli

@@ -46,7 +46,7 @@ class HeatMap {
   static constexpr double letter = 6.9;
   static constexpr std::size_t most_letters = 14;
 
-  // So many names as do not overlap.
+  // Whether the name of a label is shown: so many are as do not overlap.
   bool shows(std::int64_t label) const {
     const auto every = static_cast<std::int64_t>(std::ceil(13 / side_));
     return label % every == 0;
@@ -60,7 +60,8 @@ class HeatMap {
         x, y, anchor, std::string_view(anchor) == "end" ? "" : " soft", svg_escaped(text));
   }
 
-  // Colours go with the root of the share, so that few errors are seen beside many right answers.
+  // Colours go with the root of the share, so that few errors are seen beside many right
+  // predictions.
   void draw(Drawing& drawing, std::int64_t label, std::int64_t predicted) const {
     const std::int64_t count = matrix_.at(label, predicted);
     const double share =
@@ -102,7 +103,7 @@ std::string pairs_html(const ConfusionMatrix& matrix, const ClassNames& names) {
   return "<h3>Most confused classes</h3>\n" + table.text() + html_paragraph(rest);
 }
 
-// Those classes first that are most often not found.
+// The errors by class, those classes first that are most often not found.
 std::string errors_html(const ConfusionMatrix& matrix, const ClassNames& names) {
   struct Errors {
     std::int64_t label, wrong, of, most_taken_for;

@@ -29,7 +29,7 @@ class Measured {
   Measured(const TrainedFlags& flags, const std::vector<std::string>& also);
 
   const Trained& trained() const { return trained_; }
-  // On the test set. Each metric that can be measured there.
+  // Measures each metric that can be measured on the test set.
   Results results();
   // Kernels of some training steps, which change the weights: to be asked for last.
   std::vector<ProfileRow> profile(std::int64_t& steps);

@@ -153,7 +153,7 @@ std::string counts_of(const std::vector<Row>& rows) {
   return std::move(drawing).finish();
 }
 
-// Beside each other, none longer than a screen or two.
+// The maps beside each other, none longer than a screen or two.
 std::string maps_of(std::span<const Row> rows) {
   constexpr std::size_t rows_of_a_map = 40;
   std::vector<std::string> maps;

@@ -47,7 +47,7 @@ void add_network(Command& command, const OnnxSettings& onnx) {
   if (onnx.batch_norm) command.add("train-batch-norm", {"true"});
 }
 
-// Those that save have flags of their own.
+// The flags that save have flags of their own.
 TrainFlags saving() {
   TrainFlags flags;
   flags.output = "";

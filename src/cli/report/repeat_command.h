@@ -8,11 +8,12 @@
 
 namespace narrowgauge::cli {
 
-// As a shell takes it, into the folder of the run with "-again" behind its name. Flags whose values
-// are the usual ones are left out. `planned`: the precision plan was edited, so that it is named.
+// The command of the run as a shell takes it, into the folder of the run with "-again" behind its
+// name. Flags whose values are the usual ones are left out. `planned`: the precision plan was
+// edited, so that it is named.
 std::string repeat_command(const Run& run, bool planned);
 
-// In quotes where a shell would read it otherwise.
+// The word in quotes where a shell would read it otherwise.
 std::string shell_word(const std::string& word);
 
 }  // namespace narrowgauge::cli

@@ -32,11 +32,11 @@ inline constexpr const char* guesses_name = "guesses";  // of that metric, which
 
 // Metrics as a table, the confusion matrix, and the classes with most errors.
 std::string results_html(const Evaluation& evaluation, const ClassNames& names);
-// As a heat map; of more than 30 classes a table of those most often confused.
+// The matrix as a heat map; of more than 30 classes a table of those most often confused.
 std::string confusion_html(const ConfusionMatrix& matrix, const ClassNames& names);
 
-// The most certain right answers and the most certain wrong ones, with pictures. Throws DataError
-// where samples have no labels of classes, or are no pictures.
+// The most certain right predictions and the most certain wrong ones, with pictures. Throws
+// DataError where samples have no labels of classes, or are no pictures.
 std::string samples_html(const std::vector<SampleGuess>& guesses, const Task& task,
                          const ClassNames& names);
 

@@ -142,7 +142,7 @@ std::string gallery(const std::vector<SampleGuess>& guesses, Pictures& pictures,
   return out + "</div>\n";
 }
 
-// Those with the largest share, of equal ones the first.
+// The guesses with the largest share, of equal ones the first.
 std::vector<SampleGuess> most_certain(std::vector<SampleGuess> guesses, bool right) {
   std::erase_if(guesses,
                 [&](const SampleGuess& each) { return (each.label == each.predicted) != right; });

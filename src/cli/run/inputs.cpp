@@ -55,7 +55,7 @@ std::string only_input(const std::string& flag, const std::vector<ModelPort>& po
   return ports[0].name;
 }
 
-// In the dtype of the input, where numbers can become it.
+// The tensor in the dtype of the input, where numbers can become it.
 Tensor as_input(Tensor tensor, const ModelPort* port) {
   if (!port || !port->type || port->type->dtype == tensor.dtype()) return tensor;
   const DType wanted = port->type->dtype;

@@ -90,7 +90,7 @@ JsonObject answer_json(const Answer& answer) {
   return json;
 }
 
-// A network's answers in the fast way and on a unit.
+// A network's predictions in the fast way and on a unit.
 struct Comparison {
   std::string model, data;
   const Answer &fast, &unit;

@@ -30,7 +30,7 @@ class Draws {
   std::int64_t whole(std::int64_t count);   // 0 to count - 1
   bool chance(double probability) { return uniform(0, 1) < probability; }
   double normal();  // mean 0, deviation 1
-  // Of the gamma distribution with this shape and scale 1 (Marsaglia, Tsang 2000).
+  // A number from the gamma distribution with this shape and scale 1 (Marsaglia, Tsang 2000).
   double gamma(double shape);
 
  private:

@@ -6,7 +6,7 @@
 namespace narrowgauge {
 namespace {
 
-// Of [H, W, ...] with `channels` numbers a pixel.
+// Mirrors the rows of pixels [H, W, ...] with `channels` numbers a pixel.
 template <class T>
 void mirror_rows(Tensor& pixels, std::int64_t channels) {
   const std::int64_t height = pixels.dims()[0], width = pixels.dims()[1];

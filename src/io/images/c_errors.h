@@ -23,7 +23,7 @@ class CErrors {
     if (setjmp(place_) != 0) throw DataError(message_);
     step();
   }
-  // For the library's callbacks, inside of run() alone.
+  // Ends the step with a message: for the library's callbacks, inside of run() alone.
   [[noreturn]] void fail(const char* message) {
     const std::size_t length = std::min(std::strlen(message), sizeof message_ - 1);
     std::memcpy(message_, message, length);

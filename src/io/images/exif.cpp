@@ -42,7 +42,7 @@ std::string_view after(std::string_view bytes, std::size_t count) {
   return bytes.substr(std::min(count, bytes.size()));
 }
 
-// Of a TIFF file, in whose first directory the tag stands.
+// The orientation from the tag in the first directory of a TIFF file; 1 where there is none.
 int orientation_in_tiff(std::string_view tiff) {
   constexpr std::size_t entry_bytes = 12, first_entry = 2, type_at = 2, count_at = 4, value_at = 8;
   constexpr std::uint32_t orientation_tag = 0x0112, type_short = 3, type_long = 4;

@@ -22,16 +22,16 @@ constexpr std::int64_t most_pixels_of_image = std::int64_t{1} << 28;
 // begins with `source`, for what is damaged, broken off, of another format, or has more pixels.
 Tensor decode_image(std::string_view bytes, const std::string& source, ImageColours colours,
                     std::int64_t most_pixels = most_pixels_of_image);
-// The same, upright as the file says that it is to be seen.
+// The picture as decode_image() reads it, but upright as the file says that it is to be seen.
 Tensor decode_upright(std::string_view bytes, const std::string& source, ImageColours colours);
-// The same for a regular file, which errors name.
+// The picture in a regular file, upright; errors name the file.
 Tensor read_image(const std::string& path, ImageColours colours);
 // The numbers u8 [H, W] of a mask in a regular file, upright: a PNG, BMP or PNM of one channel.
 // Throws DataError naming the file.
 Tensor read_mask(const std::string& path);
-// The same for a picture in a file, which is so large upright. A mask that has the size of the
-// picture only as that is stored was drawn on it so, and is turned with it. Throws DataError for
-// a mask of another size.
+// The mask of a picture in a file, which is so large upright. A mask that has the size of the
+// picture only as that is stored was drawn on it so, and is turned with it. Throws DataError for a
+// mask of another size.
 Tensor read_mask_of(const std::string& picture, const std::string& mask, std::int64_t height,
                     std::int64_t width);
 

@@ -24,7 +24,7 @@ namespace {
 constexpr int most_scans = 100;                       // encoders make about ten
 constexpr std::int64_t most_pixels_in_a_byte = 4096;  // Huffman's codes need a bit for 64
 
-// What leaves the pixels as they are meant.
+// Whether a warning leaves the pixels as they are meant.
 bool is_harmless(int warning) {
   return warning == JWRN_EXTRANEOUS_DATA || warning == JWRN_ADOBE_XFORM ||
          warning == JWRN_JFIF_MAJOR || warning == JWRN_BOGUS_ICC ||

@@ -25,7 +25,7 @@ class Cursor {
     rest_.remove_prefix(1);
     return first;
   }
-  // Behind blanks and comments, which go from '#' to the end of their line.
+  // Goes behind blanks and comments, which go from '#' to the end of their line.
   void skip_blanks() {
     while (!rest_.empty() && (is_blank(rest_.front()) || rest_.front() == '#'))
       if (take() == '#') rest_.remove_prefix(std::min(rest_.find_first_of("\r\n"), rest_.size()));

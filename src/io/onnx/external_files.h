@@ -16,8 +16,8 @@ class ExternalFiles {
   // The bytes of the file of this name. Throws DataError.
   using Find = std::function<SharedBytes(const std::string& location)>;
   explicit ExternalFiles(Find find) : find_(std::move(find)) {}
-  // Those of a folder, which are mapped. Refused are a path that is absolute, has "..", or leads
-  // out of the folder by symbolic links, and what is no regular file.
+  // The files of a folder, which are mapped. Refused are a path that is absolute, has "..", or
+  // leads out of the folder by symbolic links, and what is no regular file.
   explicit ExternalFiles(std::filesystem::path folder, Mapping mapping = Mapping::read);
 
   // The bytes of an external tensor: a view into the file that it names, which is asked for once.

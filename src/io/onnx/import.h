@@ -35,7 +35,7 @@ struct ImportOptions {
 // a shape depends on values that only a run knows.
 narrowgauge::Graph import_graph(const Model& model, const ImportOptions& options = {});
 
-// The same, with those outputs that are texts.
+// An imported graph, with the texts of those outputs that are texts.
 struct Imported {
   narrowgauge::Graph graph;
   std::map<std::string, Texts> texts;

@@ -31,7 +31,7 @@ std::string named(std::string_view what, const std::string& name) {
   return concat(what, " '", printable(name, most_of_a_name), "'");
 }
 
-// What a message is called, by what can be read of it.
+// The name of a message, by what can be read of it.
 template <class M>
 std::string place_of(std::string_view) {
   return {};

@@ -28,7 +28,7 @@ inline constexpr int deepest_message = 64;
 Model read_model(const std::string& path, Mapping mapping = Mapping::read);
 // External tensors stay without their bytes. Messages begin with `name`.
 Model read_model(const SharedBytes& bytes, const std::string& name);
-// With the bytes of external tensors.
+// Reads a model with the bytes of external tensors.
 Model read_model(const SharedBytes& bytes, const std::string& name, ExternalFiles external);
 
 // A file of one tensor, as those of ONNX's test cases.

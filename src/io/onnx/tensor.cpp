@@ -96,7 +96,7 @@ void fill(const TensorData& data, Tensor& tensor) {
   }
 }
 
-// Over the raw bytes, where they can be those of a tensor.
+// A tensor over the raw bytes, where they can be those of a tensor.
 std::optional<Tensor> in_place(const TensorData& data, DType dtype) {
   if (!data.raw_data || data.raw_data->empty()) return {};
   auto memory = data.raw_data->memory();

@@ -82,11 +82,11 @@ void check_payload(const TensorData& tensor);
 // payload that does not fit dims and type, and numbers that do not fit the type.
 Tensor tensor_of(const TensorData& tensor);
 
-// The same elements as raw bytes in place of a list of numbers; as it is where the type has no
-// counterpart here. Throws DataError as tensor_of does.
+// The tensor with its elements as raw bytes in place of a list of numbers; as it is where the type
+// has no counterpart here. Throws DataError as tensor_of does.
 TensorData with_raw_bytes(TensorData tensor);
 
-// With raw bytes, shared with the tensor. Throws UsageError for b1.
+// A tensor of ONNX with raw bytes, shared with the tensor given. Throws UsageError for b1.
 TensorData tensor_data_of(const Tensor& tensor, std::string name = {});
 
 }  // namespace narrowgauge::onnx

@@ -21,7 +21,7 @@ std::uint64_t take_varint(std::string_view& from) try {
 }
 
 std::size_t varints_in(std::string_view packed) {
-  // Of each, the last byte alone is below 0x80.
+  // Only the last byte of each number is below 0x80.
   const auto is_last = [](char byte) { return (byte & 0x80) == 0; };
   return static_cast<std::size_t>(std::ranges::count_if(packed, is_last));
 }

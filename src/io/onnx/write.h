@@ -26,8 +26,8 @@ struct WriteOptions {
 // DataError from 2 GiB on, which no reader of protobuf takes.
 std::string serialized(const Model& model);
 std::string serialized(const TensorData& tensor);
-// Those of a file that needs no other: external tensors are inside, and large ones aligned. Throws
-// as serialized() does.
+// The bytes of a file that needs no other: external tensors are inside, and large ones aligned.
+// Throws as serialized() does.
 std::string serialized_alone(const Model& model);
 
 // Replaces the file as a whole, after the file `path`.data if there are tensors for it. External

@@ -18,8 +18,8 @@ std::vector<std::filesystem::path> folders_in(const std::filesystem::path& folde
 bool each_file(const std::filesystem::path& folder,
                const std::function<bool(const std::filesystem::path&)>& take);
 
-// Which of some files are for the test: the first by a hash of their paths in `root`, so that a
-// file that is added moves at most one other. Where both parts are wanted, both get some.
+// Whether each of some files is for the test: the first by a hash of their paths in `root`, so that
+// a file that is added moves at most one other. Where both parts are wanted, both get some.
 std::vector<bool> tests_among(const std::vector<std::filesystem::path>& files,
                               const std::filesystem::path& root, double share);
 

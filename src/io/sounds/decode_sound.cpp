@@ -90,7 +90,7 @@ class Sound {
   std::unique_ptr<SNDFILE, int (*)(SNDFILE*)> file_;
 };
 
-// What a number of four or eight bytes at `place` says; 0 behind the end.
+// The number of four or eight bytes at `place`; 0 behind the end.
 template <class Number>
 Number number_in(std::string_view bytes, std::size_t place) {
   Number number = 0;

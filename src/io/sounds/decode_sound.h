@@ -9,13 +9,13 @@
 
 namespace narrowgauge {
 
-// By the bytes that a file begins with.
+// Whether a file is of a format, by the bytes that it begins with.
 bool is_wav(std::string_view bytes);
 bool is_flac(std::string_view bytes);
 bool is_ogg(std::string_view bytes);
 bool is_mp3(std::string_view bytes);
 
-// Those that are read.
+// The formats that are read.
 inline constexpr std::string_view sound_formats = "WAV, FLAC, Ogg and MP3";
 
 // The spectrogram of the mean of all channels, as Spectrogram::picture(). Throws DataError, which

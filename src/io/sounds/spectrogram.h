@@ -25,7 +25,8 @@ std::int64_t mel_columns(std::int64_t samples, double rate);
 // Takes the samples of one channel, piece by piece, and draws them.
 class Spectrogram {
  public:
-  // At so many samples a second; throws DataError for a rate from which no bands can be made.
+  // The spectrogram of a sound of so many samples a second; throws DataError for a rate from which
+  // no bands can be made.
   explicit Spectrogram(double rate);
   ~Spectrogram();
 

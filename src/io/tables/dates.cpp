@@ -60,7 +60,8 @@ class Reader {
   std::string_view rest_;
 };
 
-// From 1 on; 0 for a word that is none. Three letters suffice, as does "sept".
+// The number of a month, from 1 on; 0 for a word that is none. Three letters suffice, as does
+// "sept".
 int month_of(const std::string& word) {
   constexpr std::array<std::string_view, 12> months{
       "january", "february", "march",     "april",   "may",      "june",
@@ -141,7 +142,7 @@ std::optional<double> read_date(Reader& reader, DateOrder order) {
                                        : days_of(year, first->value, second->value);
 }
 
-// Behind the hours: ":30", ":30:15" or ":30:15.25", in seconds.
+// The seconds in what stands behind the hours: ":30", ":30:15" or ":30:15.25".
 std::optional<double> read_minutes(Reader& reader) {
   if (!reader.take(':')) return std::nullopt;
   const auto minutes = reader.number(2);

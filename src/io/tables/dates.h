@@ -8,8 +8,8 @@
 
 namespace narrowgauge {
 
-// In which order a field has the parts of its date. Where the month is a word, or the year stands
-// first, a field is read the same way in any order.
+// The order in which a field has the parts of its date. Where the month is a word, or the year
+// stands first, a field is read the same way in any order.
 enum class DateOrder : std::uint8_t {
   year_first,   // 2024-01-31
   day_first,    // 31.1.2024

@@ -18,7 +18,7 @@ std::string_view trimmed(std::string_view text, std::string_view around = blanks
   return text.substr(begin, text.find_last_not_of(around) + 1 - begin);
 }
 
-// Of the separators there are, the one that stands most often outside of quotes.
+// The known separator that stands most often outside of quotes.
 char separator_of(std::string_view line) {
   constexpr std::string_view known = ",\t;";
   std::vector<std::int64_t> counts(known.size());

@@ -56,7 +56,7 @@ struct TableSchema {
   bool operator==(const TableSchema&) const = default;
 };
 
-// As text, which holds all of it.
+// The schema as text, which holds all of it.
 std::string print(const TableSchema& schema);
 TableSchema parse_schema(const std::string& text);  // throws DataError
 

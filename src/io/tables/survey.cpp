@@ -214,7 +214,7 @@ TableColumn surveyed_date(const std::string& name, const Seen& seen, DateOrder o
           .has_missing = seen.missing > 0};
 }
 
-// Nothing for a column that is left out, which a warning says.
+// What a column becomes; nothing for one that is left out, which a warning says.
 std::optional<TableColumn> surveyed_column(const std::string& name, const Seen& seen,
                                            const std::string& path) {
   if (const std::optional<DateOrder> order = date_order_of(seen))

@@ -136,7 +136,7 @@ class RowReader {
     return to;
   }
 
-  // Zeros where it is missing.
+  // Writes the features of a date; zeros where it is missing.
   float* write_date(const TableColumn& column, std::size_t place, bool missing, float* to) const {
     float* const end = to + column.width();
     if (column.has_missing) end[-1] = missing ? 1 : 0;

@@ -31,7 +31,7 @@ std::string read_bytes(const std::string& path) {
   }
 }
 
-// What the bytes of a file are, once what is no UTF-8 is replaced.
+// The text of a file, once what is no UTF-8 is replaced.
 struct CleanText {
   std::string text{};
   std::int64_t replaced = 0, first = 0;

@@ -11,7 +11,7 @@ namespace narrowgauge {
 
 class SpecialTokens {
  public:
-  // Those of `texts` that the vocabulary has.
+  // The special tokens among `texts` that the vocabulary has.
   SpecialTokens(const TokenNumbers& numbers, std::span<const std::string_view> texts);
 
   // Visits the parts of a text in their order: special tokens, and what stands between them.

@@ -8,7 +8,7 @@ namespace narrowgauge {
 
 namespace {
 
-// Of the distances d, cut to c = min(d, delta), is c (d - c / 2).
+// The mean over the distances d of c (d - c / 2) factor, with c = min(d, delta).
 Loss scaled_huber(double delta, double factor) {
   return [=](Network& network, Value prediction) {
     const Value labels = labels_like(network, prediction);

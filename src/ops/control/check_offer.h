@@ -6,9 +6,9 @@
 
 namespace narrowgauge {
 
-// Of an offer that is ready: it runs something or gives every output the memory of an input of the
-// same size, and all ports that it names exist. UsageError naming node, op and kernel. Built-in
-// kernels are not checked: tests run them all.
+// Checks an offer that is ready: it must run something or give every output the memory of an input
+// of the same size, and all ports that it names must exist. Throws UsageError naming node, op and
+// kernel. Built-in kernels are not checked: tests run them all.
 void check_offer(const Request& request, const Offer& offer);
 
 }  // namespace narrowgauge

@@ -31,7 +31,7 @@ std::vector<Tensor> interpret_node(const Graph& graph, const Node& node,
 // Asks the op's kernels in order, or from the last to the first if `reference`, or only the one
 // named `only`; throws UsageError listing the reasons if all decline. The offer is not made ready.
 Offer ask_kernels(const Request& request, bool reference, std::string_view only = {});
-// The same, made ready.
+// The offer of ask_kernels(), made ready.
 Offer choose_kernel(const Request& request, bool reference, std::string_view only = {});
 
 }  // namespace narrowgauge

@@ -22,7 +22,7 @@ class PreparedGraph {
 
   // Makes kernels ready and memory. Must be called once before run().
   void get_ready();
-  // Packs the inputs that last; before the first run(), and again when these have changed.
+  // Packs the constant inputs; before the first run(), and again when these were set anew.
   void pack(std::span<const void* const> inputs);
   // Runs on dense inputs in the order of the graph. Not from several threads at once.
   void run(std::span<const void* const> inputs, const RunContext& context);

@@ -6,7 +6,8 @@
 
 namespace narrowgauge {
 
-// They decline operands that are not dense, and regions with values that PreparedGraph refuses.
+// These offers decline operands that are not dense, and regions with values that PreparedGraph
+// refuses.
 Offer offer_prepared_if(const Request& request);
 Offer offer_prepared_loop(const Request& request);
 Offer offer_prepared_scan(const Request& request);

@@ -98,8 +98,8 @@ class ScanGradient {
     return g_.add(std::move(recording), operands);
   }
 
-  // Of the backward graph, whose inputs are the body's, then gradients; beyond both for other
-  // values.
+  // The place of a value among the inputs of the backward graph, which are the body's, then
+  // gradients; beyond both for other values.
   std::size_t place_of_input(Value value) const {
     const auto found = std::ranges::find(backward_.inputs(), value);
     return static_cast<std::size_t>(found - backward_.inputs().begin());

@@ -27,8 +27,8 @@ struct Integer {
     return Integer(b.value == 0 ? 0 : a.value / b.value);
   }
   friend Integer abs(Integer a) { return a.value < 0 ? -a : a; }
-  // For negative exponents, the integer part of the fraction; 0 for base 0. Positive ones give the
-  // low 64 bits of the power.
+  // The power: for negative exponents the integer part of the fraction, with 0 for base 0; for
+  // positive ones the low 64 bits.
   friend Integer pow(Integer base, Integer exponent) {
     if (exponent.value < 0) {
       if (base.value == -1) return Integer(exponent.value % 2 == 0 ? 1 : -1);

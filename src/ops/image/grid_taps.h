@@ -28,7 +28,7 @@ struct GridTaps {
   std::array<double, 4> weight{}, slope{};
 };
 
-// For a coordinate that runs from -1 to 1 over the axis. Nearest has no slope.
+// The taps of a coordinate that runs from -1 to 1 over the axis. Nearest has no slope.
 GridTaps grid_taps(const GridAxis& axis, double coordinate);
 
 }  // namespace narrowgauge

@@ -20,7 +20,8 @@ namespace {
 
 enum Input { boxes, scores, most, iou_threshold, score_threshold, inputs };
 
-// In f32, as ONNX's boxes are: whether a ratio equals the threshold depends on its rounding.
+// An interval in f32, as ONNX's boxes are: whether a ratio equals the threshold depends on its
+// rounding.
 struct Interval {
   float low, high;
   float length() const { return high - low; }

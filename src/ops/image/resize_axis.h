@@ -26,9 +26,9 @@ struct ResizeInputs {
 // do not fit.
 std::vector<ResizeAxis> resized_axes(const Resize& op, const Shape& x, const ResizeInputs& inputs);
 
-// For mode nearest: the input element of each output element.
+// The input element of each output element, for mode nearest.
 Dims nearest_elements(const Resize& op, const ResizeAxis& axis);
-// For linear and cubic: weights [out, in] in f64; each row sums to 1.
+// The weights [out, in] of modes linear and cubic, in f64; each row sums to 1.
 Tensor resize_weights(const Resize& op, const ResizeAxis& axis);
 
 // bool [out]: whether the place is inside of the input; nothing where outside ones are treated

@@ -44,7 +44,8 @@ std::vector<Sample<Abs>> Abs::samples() {
 
 namespace {
 
-// Of two lists, or of a list and one number, entry by entry.
+// The operation on two lists, or on a list and one number, entry by entry; nothing where they are
+// not known or do not fit.
 template <class Operation>
 std::optional<Shape> combined(const Inference& in, const Operation& operation) {
   const Shape *const a = in.numbers(0), *const b = in.numbers(1);

@@ -22,7 +22,8 @@ TensorTypes BitShift::infer(const Inference& in) const {
   return elementwise_types(in);
 }
 
-// By products and quotients. Beyond the bits of the dtype the power is 0, and so are both results.
+// Shifts by products and quotients. Beyond the bits of the dtype the power is 0, and so are both
+// results.
 Values BitShift::decompose(Rewriting& r) const {
   const Value power = r.add(Pow{}, {r.scalar(2, r.type(r.input(0)).dtype), r.input(1)});
   if (direction == "LEFT") return {r.add(Mul{}, {r.input(0), power})};

@@ -107,7 +107,7 @@ Offer offer_sums(const Request& request) {
   return offer;
 }
 
-// For sums over all leading axes, while the others stay.
+// Offers sums over all leading axes, while the others stay.
 Offer offer_columns(const Request& request) {
   const Operand &dy = request.inputs[0], &dx = request.outputs[0];
   for (const Operand* operand : {&dy, &dx}) {

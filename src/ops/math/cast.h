@@ -41,7 +41,7 @@ struct TruncatingCast {
     return std::trunc(x);
   }
 };
-// To the low bits of a whole number, which are exact in floating point.
+// A cast to the low bits of a whole number, which are exact in floating point.
 struct WrappingCast {
   double numbers;  // how many there are
   bool has_sign;

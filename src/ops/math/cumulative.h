@@ -29,8 +29,9 @@ struct CumSum {
   static std::vector<Sample<CumSum>> samples();
 };
 
-// The same with products. They are made of products over 1, 2, 4, ... neighbours (Hillis and
-// Steele, "Data parallel algorithms", 1986), each rounded, so that the gradient needs no division.
+// Cumulative products, otherwise as CumSum. They are made of products over 1, 2, 4, ... neighbours
+// (Hillis and Steele, "Data parallel algorithms", 1986), each rounded, so that the gradient needs
+// no division.
 struct CumProd {
   static constexpr OpInfo info = cumulative_info("CumProd");
   std::int64_t exclusive = 0, reverse = 0;

@@ -30,7 +30,8 @@ class Square {
     return result;
   }
 
-  // By elimination, each time with the largest element of the column. Leaves other values behind.
+  // The determinant by elimination, each time with the largest element of the column. Leaves other
+  // values behind.
   double determinant() {
     double product = 1;
     for (std::int64_t k = 0; k < size_; ++k) {

@@ -15,7 +15,7 @@ struct ReductionFacts {
   std::string_view types = "T:number";
 };
 
-// In the order of Reduction.
+// The facts in the order of Reduction.
 inline constexpr ReductionFacts reduction_facts[] = {
     {"ReduceSum", deny_f16},  {"ReduceMean", deny_f16},  {"ReduceMax", clear, ""},
     {"ReduceMin", clear, ""}, {"ReduceProd", infer},     {"ReduceL1", deny_f16},

@@ -54,7 +54,7 @@ Tensor default_of(const LabelEncoder& op, DType dtype) {
   return op.default_tensor;
 }
 
-// The same for equal numbers of one dtype, and for all NaNs.
+// A code that is the same for equal numbers of one dtype, and for all NaNs.
 std::int64_t code_of(double number) {
   if (std::isnan(number)) number = std::numeric_limits<double>::quiet_NaN();
   return std::bit_cast<std::int64_t>(number == 0 ? 0.0 : number);

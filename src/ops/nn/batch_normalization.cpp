@@ -97,7 +97,7 @@ class Channels {
 
  private:
   Dim elements() const { return element_count(shape_) / element_count({shape_[1]}); }
-  // Their number, where it is not known yet.
+  // The number of elements of a channel, where it is not known yet.
   Expression counted() const {
     return column_sum(r_.add(ExpandTo{shape_}, {r_.scalar(1, dtype_)}));
   }

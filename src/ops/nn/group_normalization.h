@@ -32,7 +32,7 @@ struct GroupNormalization {
   static std::vector<Sample<GroupNormalization>> samples();
 };
 
-// The same with each channel a group of its own.
+// A GroupNormalization with each channel a group of its own.
 struct InstanceNormalization {
   static constexpr OpInfo info{.name = "InstanceNormalization",
                                .inputs = "x:T~, scale:T~, bias:T~",

@@ -11,7 +11,7 @@
 
 namespace narrowgauge {
 
-// Of a convolution, or of a group that has one.
+// A request to kernels of bounded convolutions, by a convolution or by a group that has one.
 struct BoundedRequest {
   const Request& request;
   Math math;  // of the convolution
@@ -24,10 +24,10 @@ struct BoundedKernel {
   Offer (*offer)(const BoundedRequest&);
 };
 
-// Of bf16: with channels together, and of plain images of few channels.
+// Offers in bf16: a depthwise one with channels together, and one of plain images of few channels.
 Offer bounded_depthwise(const BoundedRequest& request);
 Offer bounded_image(const BoundedRequest& request);
-// Of bf16 or f32, with channels together and weights that last.
+// An offer in bf16 or f32, with channels together and constant weights.
 Offer bounded_pixel_tiles(const BoundedRequest& request);
 
 inline constexpr BoundedKernel bounded_kernels[] = {{"depthwise", bounded_depthwise},

@@ -18,10 +18,12 @@ cpu::View kernel_view(const Operand& operand);
 
 // Why the operands are not in plain storage, or nobody reads the result; "" if neither.
 std::string storage_reason(const Request& request);
-// The same, and before it what way_reason() says of the first input.
+// The reason of way_reason() for the first input, or else that of storage_reason(); "" if neither
+// has one.
 std::string contraction_reason(Way way, const Request& request);
 cpu::ContractionOptions contraction_options(const Request& request);
-// Which of a prepared kernel's inputs last; `inputs` as offer_prepared() takes them.
+// The places of constants among a prepared kernel's inputs; `inputs` as offer_prepared() takes
+// them.
 std::vector<int> lasting_inputs(const Request& request, const std::vector<int>& inputs);
 
 // Writes into an offer what its prepared kernel is and how much workspace it needs.

@@ -40,17 +40,18 @@ struct ConvolutionKernel {
 
 // On the tiles of AMX: images in batch-inner blocks, or plain ones of few channels.
 Offer convolution_on_tiles(const ConvolutionRequest& request);
-// On the same tiles, with images in channels last and weights that last.
+// On the same tiles, with images in channels last and constant weights.
 Offer convolution_on_pixel_tiles(const ConvolutionRequest& request);
 // On the same tiles, with images in channels last: convolutions of single pixels, which are matrix
 // products, and all weight gradients.
 Offer convolution_of_pixels(const ConvolutionRequest& request);
-// Of bf16 in AVX-512: depthwise with channels together, and from plain images of few channels.
+// Vectors of AVX-512 in bf16: depthwise with channels together, and from plain images of few
+// channels.
 Offer depthwise_convolution(const ConvolutionRequest& request);
 Offer image_by_vectors(const ConvolutionRequest& request);
 Offer convolution_in_pairs(const ConvolutionRequest& request);  // of bf16
 Offer convolution_in_dfp16(const ConvolutionRequest& request);
-// Of f32, for weights that last.
+// Panels of f32, for constant weights.
 Offer convolution_in_panels(const ConvolutionRequest& request);
 Offer convolution_in_onednn(const ConvolutionRequest& request);
 Offer convolution_in_tf32(const ConvolutionRequest& request);
@@ -71,7 +72,7 @@ struct TilesConvolution {
   std::string reason;
 };
 TilesConvolution tiles_convolution(const Convolution& convolution, const Target& target);
-// The same for a forward pass that reads plain images.
+// The convolution on tiles of a forward pass that reads plain images.
 TilesConvolution image_convolution(const Convolution& convolution, const Target& target);
 
 }  // namespace narrowgauge

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products by matrices that last, as convolutions on tiles of pixels take them.
+// Products by constant matrices, as convolutions on tiles of pixels take them.
 #pragma once
 
 #include <string>

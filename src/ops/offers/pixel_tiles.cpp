@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products by matrices that last, on tiles of pixels.
+// Products by constant matrices, on tiles of pixels.
 #include "ir/reason.h"
 #include "kernels/cpu/tiles/pixel_convolution.h"
 #include "ops/offers/contraction.h"

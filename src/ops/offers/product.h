@@ -29,14 +29,14 @@ struct ProductKernel {
   Offer (*offer)(const ProductRequest&);
 };
 
-Offer product_on_pixel_tiles(const ProductRequest& request);  // by a matrix that lasts
+Offer product_on_pixel_tiles(const ProductRequest& request);  // by a constant matrix
 Offer product_on_tiles(const ProductRequest& request);
 Offer product_in_pairs(const ProductRequest& request);  // of bf16
 Offer product_in_dfp16(const ProductRequest& request);
 Offer product_of_rows(const ProductRequest& request);    // few, with a matrix of 16 bits
-Offer product_in_panels(const ProductRequest& request);  // of f32, by a matrix that lasts
+Offer product_in_panels(const ProductRequest& request);  // of f32, by a constant matrix
 Offer product_in_onednn(const ProductRequest& request);
-// In f32 (f64 for f64) in the workspace, then alpha, beta and c in one pass.
+// The product in f32 (f64 for f64) in the workspace, then alpha, beta and c in one pass.
 Offer scaled_product_in_onednn(const ProductRequest& request);
 Offer product_in_tf32(const ProductRequest& request);
 Offer simulated_product(const ProductRequest& request);

@@ -33,9 +33,9 @@ Offer int8_offer(std::function<cpu::Prepared()> prepare, int a, int b);
 
 // The inputs or outputs of a reference.
 using ReferenceViews = std::vector<ReferenceView>;
-// For references: an input that is given, else nullptr.
+// An input of a reference that is given, else nullptr.
 const ReferenceView* view_at(const ReferenceViews& in, int input);
-// For references: number i of a list, or the one for all; if there is none, 0 (zero) or 1 (scale).
+// Number i of a reference's list, or the one for all; if there is none, 0 (zero) or 1 (scale).
 std::int64_t int8_zero(const ReferenceViews& in, int input, std::int64_t i);
 float int8_scale(const ReferenceViews& in, int input, std::int64_t i);
 std::int32_t wrapped_int32(std::int64_t x);
@@ -46,12 +46,12 @@ double int8_quantised(std::int32_t sum, const cpu::Int8Scales& scales, std::int6
 struct SumPlaces {
   int x, w, x_zero, w_zero;
 };
-// For references: the sums of a convolution, exact in f64 below 2^53, that is for 2^35 products and
+// The sums of a convolution's reference, exact in f64 below 2^53, that is for 2^35 products and
 // more.
 Tensor exact_sums(const ConvolutionCase& c, const SumPlaces& at, const ReferenceViews& in,
                   const Dims& y_dims);
 
-// Of any value; scales are small.
+// Inputs of samples: bytes of any value, and small scales.
 SampleInput unsigned_bytes(std::string_view type);
 SampleInput signed_bytes(std::string_view type);
 SampleInput scales(std::string_view type);

@@ -187,7 +187,7 @@ Offer offer_dequantize(const Request& request) {
   return offer;
 }
 
-// For any scales and any quantised dtype: loads scales and zero points as f32 into a workspace.
+// Loads scales and zero points, whatever their number and dtype, as f32 into a workspace.
 struct BlockLoader {
   cpu::ScalePlaces places;
   DType scale, zero;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and products of quantised values with all that stands behind them as one op: what
-// the pass fuse_quantized makes of DequantizeLinear, Conv, Add, Relu and QuantizeLinear.
+// Convolutions and products of quantised values with their epilogue as one op: what the pass
+// fuse_quantized makes of DequantizeLinear, Conv, Add, Relu and QuantizeLinear.
 #pragma once
 
 #include <limits>

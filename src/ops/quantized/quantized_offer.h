@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ng.QuantizedConv and ng.QuantizedMatMul share: checks, offers of kernels, and the reference
-// of what stands behind the sums.
+// of the epilogue.
 #pragma once
 
 #include <functional>

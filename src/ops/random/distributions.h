@@ -32,7 +32,7 @@ struct RandomUniform {
   static std::vector<Sample<RandomUniform>> samples();
 };
 
-// The same in the shape of x, and in its dtype unless `dtype` is given.
+// RandomUniform in the shape of x, and in its dtype unless `dtype` is given.
 struct RandomUniformLike {
   static constexpr OpInfo info{
       .name = "RandomUniformLike", .inputs = "x:any!", .outputs = "y:any!", .random = true};
@@ -69,7 +69,7 @@ struct RandomNormal {
   static std::vector<Sample<RandomNormal>> samples();
 };
 
-// The same in the shape of x, and in its dtype unless `dtype` is given.
+// RandomNormal in the shape of x, and in its dtype unless `dtype` is given.
 struct RandomNormalLike {
   static constexpr OpInfo info{
       .name = "RandomNormalLike", .inputs = "x:any!", .outputs = "y:any!", .random = true};

@@ -26,8 +26,8 @@ bool is_one(const Shape& shape);
 // The values of an input that must be known when the graph is built: integers of rank 0 or 1.
 // Throws UnknownValueError naming op and port. Empty if the input is absent.
 Dims constant_integers(const Inference& in, int input, std::string_view port);
-// The same for numbers that may hold symbols while they are not bound; UsageError for sizes below
-// 0.
+// The numbers of such an input, which may hold symbols while they are not bound; UsageError for
+// sizes below 0.
 Shape known_numbers(const Inference& in, int input, std::string_view port);
 Shape known_sizes(const Inference& in, int input, std::string_view port);
 // The numbers of input 0, for an op that only changes its shape.
@@ -35,7 +35,7 @@ std::optional<Shape> same_numbers(const Inference& in);
 Dims integers_of(const Tensor& tensor);
 // The values as a tensor i64[n], for such an input.
 Tensor list_of(std::span<const std::int64_t> values);
-// The same as an input of a sample.
+// Such a list as an input of a sample.
 inline SampleInput sample_list(const Dims& values) { return sample(list_of(values)); }
 
 }  // namespace narrowgauge

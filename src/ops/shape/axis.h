@@ -12,7 +12,8 @@ namespace narrowgauge {
 
 // Whether elements are plain, row-major and without gaps.
 bool is_dense(const Operand& operand);
-// The same with axis 1 behind the others, of which there are at least two.
+// Whether elements are without gaps and row-major with axis 1 behind the others, of which there are
+// at least two.
 bool is_channels_last(const Operand& operand);
 
 // The one AxisLayout of several operands of one shape, all without gaps.

@@ -23,7 +23,7 @@ struct GatheredSlices {
   bool counts_from_end = true;  // indices below 0
 };
 
-// In the order of the axes, or with axis 1 last.
+// The slices that are gathered, in the order of the axes, or with axis 1 last.
 GatheredSlices gathered_slices(std::string_view op, const Operand& data, const Operand& indices,
                                std::int64_t axis, bool channels_last = false) {
   const std::size_t along = normalize_axis(op, axis, data.dims.size());
@@ -94,7 +94,7 @@ void copy_slices(const Copy& copy, std::int64_t bytes, std::int64_t begin, std::
 
 using CopyElements = void (*)(const Copy& copy, std::int64_t begin, std::int64_t end);
 
-// For elements of so many bytes; null for other slices.
+// What copies elements of so many bytes; null for other slices.
 CopyElements element_copier(std::int64_t bytes) {
   if (bytes == 1) return copy_elements<std::uint8_t>;
   if (bytes == 2) return copy_elements<std::uint16_t>;

@@ -6,9 +6,9 @@
 
 namespace narrowgauge {
 
-// For each index of `batch_axis`, the first sequence_lens[index] elements along `time_axis` in
-// reverse order, the others as they are. One of the axes is 0, the other 1. Throws DataError at run
-// time for a length outside the axis.
+// Reverses, for each index of `batch_axis`, the first sequence_lens[index] elements along
+// `time_axis`; the others stay as they are. One of the axes is 0, the other 1. Throws DataError at
+// run time for a length outside the axis.
 struct ReverseSequence {
   static constexpr OpInfo info{.name = "ReverseSequence",
                                .inputs = "x:T, sequence_lens:i64!",

@@ -33,8 +33,8 @@ struct ScatterElements {
   static std::vector<Sample<ScatterElements>> samples();
 };
 
-// The same with places as in GatherND: y[indices[i..., :]...] becomes updates[i...], a slice if
-// there are fewer places than axes.
+// Scatters as ScatterElements does, with places as in GatherND: y[indices[i..., :]...] becomes
+// updates[i...], a slice if there are fewer places than axes.
 struct ScatterND {
   static constexpr OpInfo info = scatter_info("ScatterND");
   std::string reduction = "none";

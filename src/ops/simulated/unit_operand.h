@@ -16,8 +16,8 @@ class UnitOperand {
   const ProductLines& lines() const { return lines_; }
   std::int64_t bytes() const { return bytes_; }
 
-  // For formats with a scale of the whole tensor: the tensor's largest finite magnitude, and the
-  // scale that results must be multiplied by. 0 and 1 for other formats.
+  // The tensor's largest finite magnitude, and the scale that results must be multiplied by, for
+  // formats with a scale of the whole tensor; 0 and 1 for other formats.
   struct Scale {
     float largest = 0, factor = 1;
   };

@@ -34,7 +34,7 @@ void update_strip(const Formula& formula, float multiplier, const cpu::UpdateStr
   }
 }
 
-// The same as what cpu::update_by_strips() calls.
+// An update of strips in the form in which cpu::update_by_strips() calls it.
 template <class Formula>
 struct StripUpdate {
   const Formula& formula;

@@ -95,7 +95,7 @@ Offer reference_update_of_arrays(const Request& request, ArraysFormula formula);
 SampleInput sample_flag(bool value);
 SampleInput sample_number(double value);
 
-// Such a weight, its compensation, and a key of random numbers.
+// Inputs of samples: such a weight in bf16, its compensation, and a key of random numbers.
 SampleInput sample_bf16(SampleInput weight);
 SampleInput sample_lost(SampleInput weight);
 SampleInput sample_key();

@@ -26,7 +26,7 @@ bool is_transposed(const Forms& forms, Value value, const Dims& perm) {
   return node && node->as<Transpose>().perm == perm;
 }
 
-// What q k^T is multiplied by, one after another.
+// The scores scale * q k^T + mask of an attention.
 struct Scores {
   Value q, k;                   // [N, heads, T, width], [N, heads, S, width]
   bool k_is_rows_last = false;  // k is [N, T, heads, width], transposed at once with the exchange

@@ -34,7 +34,7 @@ class Forms {
     return given && std::abs(*given - wanted) <= 1e-4 * std::abs(wanted);
   }
 
-  // In the new graph.
+  // The value in the new graph.
   Value mapped(Value value) const { return rebuild_.mapped(value); }
   // The op of a form in place of the node that it ends with, whose name it takes.
   template <class Op>

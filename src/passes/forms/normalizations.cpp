@@ -32,7 +32,7 @@ std::optional<std::int64_t> first_axis(const Forms& forms, const Node& mean) {
   return static_cast<std::int64_t>(first);
 }
 
-// What is squared; nothing for another value.
+// The value that is squared; nothing where none is.
 std::optional<Value> root_of_square(const Forms& forms, Value value) {
   if (const Node* const product = forms.made_by<Mul>(value))
     return product->input(0) == product->input(1) ? std::optional(product->input(0)) : std::nullopt;

@@ -21,13 +21,14 @@ struct CalibratorParameter {
 struct Calibrator {
   std::string_view name, help;
   std::optional<CalibratorParameter> parameter;
-  // Of a histogram that is not empty. `parameter` is 0 for a calibrator that takes none.
+  // Chooses a range by a histogram that is not empty. `parameter` is 0 for a calibrator that takes
+  // none.
   Range (*choose)(const Histogram& histogram, const RangeOptions& options, double parameter);
 };
 
 std::vector<const Calibrator*> calibrators();
 
-// From least to most, with 0.
+// The range from the least value to the most, with 0.
 Range whole_range(const Histogram& histogram, const RangeOptions& options);
 // The part of the whole range that is no farther than `limit` from 0.
 Range clipped_range(const Histogram& histogram, const RangeOptions& options, double limit);

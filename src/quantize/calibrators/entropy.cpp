@@ -50,7 +50,8 @@ class Divergence {
     }
   }
 
-  // Of the first `bins`; infinite where values are clipped into an empty bin.
+  // The divergence where the first `bins` bins are kept; infinite where they are all empty, or
+  // values are clipped into an empty one.
   double operator()(int bins) const {
     const auto end = static_cast<std::size_t>(bins);
     const double all = values_.back(), kept = values_[end], clipped = all - kept;

@@ -34,7 +34,7 @@ class Grid {
   }
 
  private:
-  // Of the values between a and b.
+  // The mean squared error of values spread evenly between a and b.
   double mean(double a, double b) const {
     if (a >= low_ && b <= high_) return inside(a, b);
     if (b <= low_ || a >= high_) return beyond(a, b);

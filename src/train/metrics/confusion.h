@@ -8,7 +8,7 @@
 
 namespace narrowgauge {
 
-// Of one class against all others. Scores that are not finite predict none.
+// Counts of one class against all others. Scores that are not finite predict none.
 struct ClassCounts {
   std::int64_t hits = 0;       // of the class and predicted
   std::int64_t labels = 0;     // of the class

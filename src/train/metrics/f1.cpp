@@ -10,7 +10,7 @@ double f1(const ClassCounts& counts) {
          static_cast<double>(counts.labels + counts.predicted);
 }
 
-// Of the counts of all classes together.
+// F1 of the counts of all classes together.
 MetricResult micro(const ConfusionMatrix& matrix) {
   ClassCounts all;
   for (std::int64_t c = 0; c < matrix.classes; ++c) {

@@ -10,7 +10,7 @@ double iou(const ClassCounts& counts) {
          static_cast<double>(counts.labels + counts.predicted - counts.hits);
 }
 
-// Of whatever is not class 0, as one class.
+// The intersection over the union of whatever is not class 0, as one class.
 MetricResult foreground(const ConfusionMatrix& matrix) {
   ClassCounts counts;
   for (std::int64_t c = 1; c < matrix.classes; ++c) {

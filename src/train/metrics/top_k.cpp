@@ -15,7 +15,8 @@ std::int64_t number_in(std::string_view word) {
   return error == std::errc{} && end == word.data() + word.size() && k > 0 ? k : 0;
 }
 
-// Of equal scores those of lower classes come first, as for `accuracy`.
+// Whether the label is among the k highest scores; of equal ones lower classes come first, as for
+// `accuracy`.
 bool is_among_highest(std::int64_t k, const LabeledScores& each) {
   const float score = each.scores[static_cast<std::size_t>(each.label)];
   std::int64_t before = 0;

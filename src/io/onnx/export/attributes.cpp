@@ -16,8 +16,8 @@ struct OpAttribute {
   bool operator==(const OpAttribute&) const = default;
 };
 
-// Of attributes whose value may be our default, those that ONNX demands, or that the function by
-// which it defines the op reads without a default.
+// Attributes to write even where their value is our default: ONNX demands them, or the function by
+// which it defines the op reads them without a default.
 constexpr OpAttribute demanded[] = {{"BitCast", "to"},
                                     {"Cast", "to"},
                                     {"Concat", "axis"},
@@ -39,7 +39,7 @@ constexpr OpAttribute demanded[] = {{"BitCast", "to"},
                                     {"TfIdfVectorizer", "ngram_counts"},
                                     {"TfIdfVectorizer", "ngram_indexes"}};
 
-// Those that only we have: what a closed region captures, which random numbers it draws, and a
+// Attributes that only we have: what a closed region captures, which random numbers it draws, and a
 // variance of training.
 constexpr OpAttribute ours[] = {{"BatchNormalization", "unbiased"},
                                 {"If", "stream"},

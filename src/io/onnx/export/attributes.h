@@ -9,8 +9,8 @@
 
 namespace narrowgauge::onnx {
 
-// Those that differ from ONNX's defaults, and those that ONNX demands; all of an op of the program;
-// without regions. Throws ModelError for what an attribute of ONNX cannot hold.
+// The attributes that differ from ONNX's defaults, and those that ONNX demands; all of an op of the
+// program; without regions. Throws ModelError for what an attribute of ONNX cannot hold.
 std::vector<Attribute> attributes_of(const OpRecord& op, const Attributes& attributes);
 
 Attribute attribute_of(std::string_view name, AttributeValue value);

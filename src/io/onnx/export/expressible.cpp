@@ -103,7 +103,8 @@ constexpr OpDecompose decompositions[] = {{"ng.Attention", parts_of_attention},
                                           {"ng.FusedMatMul", matmul_of_transposed},
                                           {"ng.RoundTo", round_by_casts}};
 
-// For dtypes that ONNX's op, or the function by which ONNX defines it, does not take.
+// How to decompose a node of dtypes that ONNX's op, or the function by which ONNX defines it, does
+// not take; nullptr for others.
 Decompose decompose_for_dtypes(const narrowgauge::Graph& graph, const narrowgauge::Node& node) {
   const auto dtype = [&](int input) { return graph.type(node.input(input)).dtype; };
   if (node.is<LayerNormalization>() && dtype(0) != dtype(1))
@@ -114,7 +115,7 @@ Decompose decompose_for_dtypes(const narrowgauge::Graph& graph, const narrowgaug
   return nullptr;
 }
 
-// What says the node by other ops; nullptr where it is to stay.
+// How to say the node by other ops; nullptr where it is to stay.
 Decompose decompose_of(const narrowgauge::Graph& graph, const narrowgauge::Node& node) {
   if (const Decompose found = decompose_for_dtypes(graph, node)) return found;
   for (const OpDecompose& entry : decompositions)

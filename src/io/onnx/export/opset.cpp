@@ -9,7 +9,7 @@ namespace narrowgauge::onnx {
 
 namespace {
 
-// Since when an op exists, takes a dtype, has an attribute or so many inputs.
+// The opset since which an op exists, takes a dtype, has an attribute or so many inputs.
 struct Since {
   std::string_view op;
   std::int64_t opset = 0;
@@ -97,7 +97,7 @@ bool applies(const Since& since, const Node& node, const std::vector<DType>& dty
          node.inputs.size() >= since.inputs;
 }
 
-// Since when any op takes a dtype.
+// The opset since which any op takes a dtype.
 std::int64_t opset_of(DType dtype) {
   if (dtype == DType::f4e2m1) return 23;
   return dtype == DType::f8e8m0 ? 24 : oldest_written_opset;

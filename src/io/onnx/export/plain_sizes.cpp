@@ -125,7 +125,7 @@ class PlainSizes {
     return rebuild_.graph().constant(list_of(numbers), name_for(node));
   }
 
-  // From the first value that has an axis of this size: an input, if one has.
+  // The size as it is read from the first value that has an axis of it: an input, if one has.
   Value size_read(const narrowgauge::Node& node, const Dim& dim) {
     narrowgauge::Graph& graph = rebuild_.graph();
     for (const auto& [i, known] : enumerate(graph.nodes()))

@@ -6,9 +6,9 @@
 
 namespace narrowgauge::onnx {
 
-// In place of ng.ReshapeTo and ng.ExpandTo, whose shape is an attribute that may hold symbols.
-// Where ONNX cannot leave such a size open, it is read from a value that has it; ModelError naming
-// the node where there is none.
+// Puts ops of ONNX in the place of ng.ReshapeTo and ng.ExpandTo, whose shape is an attribute that
+// may hold symbols. Where ONNX cannot leave such a size open, it is read from a value that has it;
+// throws ModelError naming the node where there is none.
 narrowgauge::Graph with_plain_sizes(const narrowgauge::Graph& graph);
 
 }  // namespace narrowgauge::onnx

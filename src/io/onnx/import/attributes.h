@@ -9,8 +9,8 @@
 
 namespace narrowgauge::onnx {
 
-// By name; what the node leaves out keeps the op's default. ModelError for an attribute that the op
-// does not have, or of another type.
+// The attributes of a node by name; what the node leaves out keeps the op's default. Throws
+// ModelError for an attribute that the op does not have, or of another type.
 Attributes attributes_of(const OpRecord& op, const Node& node);
 
 // A list of numbers becomes a tensor of one dimension.

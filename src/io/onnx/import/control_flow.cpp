@@ -92,7 +92,7 @@ bool never_stops(const Body& body) {
   return going && going->size() == 1 && going->at(0) != 0;
 }
 
-// As an op, where every round has the same types; else nothing.
+// The loop as an op, where every round has the same types; else nothing.
 std::optional<Items> as_region(NodeImport& node, const Start& start) {
   TensorTypes types{{DType::i64, {}}, {DType::boolean, {}}};
   Values inputs{start.trips, start.condition};

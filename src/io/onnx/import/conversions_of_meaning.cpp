@@ -114,7 +114,7 @@ Tensor scales_that(const Tensor& scales, bool shrink) {
   return kept;
 }
 
-// Of nearest elements, an axis that shrinks took the next one and not the one before.
+// An axis that shrinks by nearest elements took the next one and not the one before.
 Values resize_states_its_pixels(NodeImport& node) {
   if (node.has_input(2)) return {};  // an Upsample
   as_resize(node, node.value(1, true));

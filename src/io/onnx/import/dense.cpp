@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t always_dense_elements = 65536;
 constexpr std::int64_t most_elements_a_value = 4096;
 
-// Where a value lies, by its row of indices.
+// The place of a value, by its row of indices.
 std::int64_t place_of(std::span<const std::int64_t> row, const Dims& dims, std::int64_t elements) {
   if (row.size() == 1 && dims.size() != 1) {
     require<ModelError>(row[0] >= 0 && row[0] < elements, "index ", row[0],

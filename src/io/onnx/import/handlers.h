@@ -17,9 +17,9 @@ struct NamedHandler {
   Handler handle;
   std::string_view no_gradient = "";  // why none flows through, as in ops/no_gradient.h
 };
-// By the op's full name; nullptr where it is an op like others.
+// The handler by the op's full name; nullptr where it is an op like others.
 const NamedHandler* find_handler(std::string_view op);
-// For a node that reads texts.
+// The handler of a node that reads texts.
 const NamedHandler* find_text_handler(std::string_view op);
 
 std::span<const NamedHandler> constant_handlers();

@@ -32,9 +32,9 @@ class NodeImport {
   bool has_input(int input) const;
   bool reads_texts();                           // whether an input is of texts
   Item item(int input, bool constant = false);  // nothing where it is absent
-  // Absent where the input is; ModelError for a sequence.
+  // The value of an input, absent where that is; throws ModelError for a sequence.
   Value value(int input, bool constant = false);
-  // The same, and ModelError where it is absent.
+  // The value of an input; throws ModelError for a sequence, and where it is absent.
   Value needed(int input);
   const TensorType& type(int input) { return graph().type(needed(input)); }
   // The value, where it is known. UnknownValueError else.
@@ -61,7 +61,7 @@ class NodeImport {
   Value add(T op, const Values& inputs) {
     return add(record_of<T>(), Attributes::of(std::move(op)), inputs).at(0);
   }
-  // The same for all outputs.
+  // Adds an op in the same way, and gives all of its outputs.
   Values add(const OpRecord& op, const Attributes& attributes, const Values& inputs);
   Value constant(Tensor tensor) { return graph().constant(std::move(tensor)); }
   Value list(const Dims& values);  // as a constant i64[n]

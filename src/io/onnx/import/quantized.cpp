@@ -25,7 +25,7 @@ Value dequantized(NodeImport& node, int first, std::int64_t axis = 1) {
                   {node.needed(first), node.value(first + 1, true), node.value(first + 2, true)});
 }
 
-// With the scale and zero point from an input on.
+// Quantizes y with the scale and zero point that are the inputs from `scale` on.
 Items quantized(NodeImport& node, Value y, int scale) {
   return {Item::of(
       node.add(QuantizeLinear{}, {y, node.value(scale, true), node.value(scale + 1, true)}))};

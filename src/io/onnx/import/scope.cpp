@@ -68,7 +68,8 @@ Value Scope::outside_of(Value inside) const {
   return found == captures_.end() ? absent : found->outside;
 }
 
-// Of a graph's outermost scope.
+// Whether a value is computed from parameters and constants alone, as the scope tells that is
+// outermost in its graph.
 bool Scope::is_of_parameters(Value value) {
   if (kind_ == Outer::same_graph) return outer_->is_of_parameters(value);
   const auto flag = [&](Value input) {

@@ -34,8 +34,8 @@ class Scope {
   // Initializers become values when they are first read. They must live longer.
   void add_initializers(const Graph& graph);
   void set(const std::string& name, Item item) { items_[name] = std::move(item); }
-  // What the name stands for; ModelError if nothing makes it. `constant`: as a constant, where it
-  // is an initializer that may be one or a parameter.
+  // The item that the name stands for; throws ModelError if nothing makes it. `constant`: as a
+  // constant, where it is an initializer that may be one or a parameter.
   Item find(const std::string& name, bool constant);
 
   // The scope of the region that this one is part of; nullptr where it is part of none.
@@ -45,7 +45,7 @@ class Scope {
   // Whether values of a region are computed outside of it, from parameters and constants alone, at
   // least one of them from parameters.
   bool are_of_parameters(const Values& values);
-  // The same values outside of the region.
+  // The values outside of the region that these inside stand for.
   Values outside_of(const Values& inside);
   // The region's input that stands for a value outside, or the same constant.
   Value captured(Value outside);

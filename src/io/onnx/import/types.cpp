@@ -32,7 +32,7 @@ Dim dim_of(const Dimension& dimension, const std::string& value, std::int64_t ax
   return text && !text->empty() ? Dim::symbol(symbol_name(*text)) : open;
 }
 
-// What is inside of optionals.
+// The type inside of optionals.
 const Type* without_optional(const Type* type) {
   while (type)
     if (const auto* optional = std::get_if<OptionalType>(&type->kind))

@@ -8,7 +8,7 @@
 
 namespace narrowgauge::onnx {
 
-// Those without an initializer: what a run must be given. They live as long as the graph.
+// The inputs without an initializer: what a run must be given. They live as long as the graph.
 std::vector<const ValueInfo*> given_inputs(const Graph& graph);
 
 // Names of sizes become symbols; a size left open gets a symbol of the value's name and its axis.

@@ -366,7 +366,7 @@ class Backward {
   TileScope tiles_;
   // Blocks of B over the keys and summed over the keys; blocks of A of one block of queries.
   std::byte *keys_over_, *values_over_, *keys_summed_, *rows_, *shares_;
-  // For a chunk: blocks of B summed over the queries, and blocks of A, a row for each key.
+  // Blocks of a chunk: of B summed over the queries, and of A, a row for each key.
   std::byte *query_rows_, *gradient_rows_, *values_, *keys_turned_;
   float *scores_, *flows_, *dq_, *dk_, *dv_;
   ScoreStrip strip_;

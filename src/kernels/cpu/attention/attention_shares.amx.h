@@ -10,7 +10,7 @@
 
 namespace narrowgauge::cpu::amx {
 
-// Of 32 queries [32][pitch] over the same keys, a multiple of 32 that are all visible.
+// The scores of 32 queries [32][pitch] for the same keys, a multiple of 32 that are all visible.
 struct ScoreBlock {
   float* scores;
   std::int64_t pitch, keys;

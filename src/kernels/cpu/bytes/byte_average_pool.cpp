@@ -40,13 +40,13 @@ struct Axis {
   }
 };
 
-// What the sums of a window become.
+// The numbers that turn the sums of a window into results.
 struct PoolFinish {
   float factor;
   std::int32_t offset, y_zero;  // the offset is subtracted first
 };
 
-// Of 16 channels: low and high of 8 each, without what is in the narrow sums.
+// Sums of 16 channels: `low` and `high` have 8 each, without what is in the narrow sums.
 struct PoolSums {
   __m256i narrow, low, high;
 };
@@ -120,7 +120,7 @@ struct Places {
   }
 };
 
-// Of `count` times `lanes` channels.
+// The sums of `count` times `lanes` channels over all places.
 template <bool is_signed, std::size_t count>
 std::array<PoolSums, count> sums_of(const std::uint8_t* x, const Places& places) {
   std::array<PoolSums, count> sums;

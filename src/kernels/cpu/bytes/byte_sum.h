@@ -28,7 +28,7 @@ struct ByteSum {
 std::string byte_sum_reason(const ByteSum& sum, Isa isa);
 
 namespace avx512 {
-// Of so many bytes.
+// Computes `count` bytes of y from as many of a and b.
 void add_bytes(const ByteSum& sum, const std::uint8_t* a, const std::uint8_t* b, std::uint8_t* y,
                std::int64_t count);
 }  // namespace avx512

@@ -84,7 +84,7 @@ struct Int8Strip {
       sums;  // [square][32][32]: of the steps before, unless `first`; after, unless `last`
   bool first;
   const Int8Finish* last;  // null: not the last steps
-  const std::byte* next;   // columns that are wanted next, as many: fetched into L2; or null
+  const std::byte* next;   // columns that are wanted next, as many: prefetched into L2; or null
 };
 
 struct Int8Kernels {

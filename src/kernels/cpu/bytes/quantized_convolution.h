@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and products of quantised bytes with what stands behind them: bias, residual, bounds
-// and the next quantisation, in one pass over the result. Sums are exact; quantized_rows.h says
-// how.
+// Convolutions and products of quantised bytes with their epilogue: bias, residual, bounds and the
+// next quantisation, in one pass over the result. Sums are exact; quantized_rows.h says how.
 #pragma once
 
 #include <optional>
@@ -47,7 +46,7 @@ struct QuantizedViews {
   bool numbers_last = false;  // all scales and zero points, and the bias
 };
 
-// In steps of y, or of 1 before a gelu: what is the same for all columns.
+// Numbers in steps of y, or of 1 before a gelu, that are the same for all columns.
 struct QuantizedSteps {
   float x_scale, y_scale;
   float gelu_factor = 0;  // to steps of y
@@ -56,7 +55,7 @@ struct QuantizedSteps {
   std::int32_t x_zero = 0, y_zero = 0;
 };
 QuantizedSteps quantized_steps(const QuantizedNumbers& numbers, const Call& call, DType y);
-// Of one column: the factor of a sum, and the bias.
+// The factor of the sums of one column, and its bias.
 struct QuantizedColumn {
   float factor, bias;
 };
@@ -67,7 +66,8 @@ std::int32_t quantized_w_zero_of(const QuantizedNumbers& numbers, const Call& ca
 
 // Why the kernels cannot take it; "" when they can.
 std::string quantized_convolution_reason(const QuantizedViews& views);
-// For any layout, fastest where channels lie together. `threads`: 0 for thread_count().
+// Prepares a convolution of any layout, fastest where channels lie together. `threads`: 0 for
+// thread_count().
 Prepared prepare_quantized_convolution(const QuantizedViews& views, const ConvolutionWindow& window,
                                        const QuantizedNumbers& numbers, int threads = 0);
 

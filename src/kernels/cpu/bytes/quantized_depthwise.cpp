@@ -180,7 +180,7 @@ class DepthwiseConvolution {
       }
   }
 
-  // Of a tap in x; -1: in the pads.
+  // The place of a tap in x; below 0: in the pads.
   static std::int64_t place(const QuantizedWindow::Axis& axis, std::int64_t y, std::int64_t tap) {
     const std::int64_t at = y * axis.stride - axis.pad + tap * axis.dilation;
     return at < axis.x ? at : -1;

@@ -17,7 +17,7 @@ struct QuantizedFinish;
 struct QuantizedPlace;
 using FinishSums = void (*)(const QuantizedFinish& finish, const QuantizedPlace& place);
 
-// In steps of y, for each column:
+// The epilogue of a quantised sum, in steps of y, for each column:
 //   y = bound((starts + sum - zeros row_sum) factors + biases + (r - r_zero) r_factor)
 // with fused multiply-adds; or, with gelu_factor not 0 and without a residual, for bytes,
 //   y = bound(gelu((starts + sum - zeros row_sum) factors + biases) gelu_factor)
@@ -35,11 +35,11 @@ struct QuantizedFinish {
   DType y = DType::u8;
   std::int32_t y_zero;
   bool saturates;  // saturation_bounds()
-  // What no result exceeds before it is bounded, if the residual is of bytes; may be infinite or
-  // NaN.
+  // The bound that no result exceeds before it is bounded, if the residual is of bytes; may be
+  // infinite or NaN.
   float largest;
 };
-// Which sums. Whole panels of them are read, also behind the last column.
+// Where sums and their results lie. Whole panels of sums are read, also behind the last column.
 struct QuantizedPlace {
   std::int64_t rows, column, columns;  // columns: from `column` on of the lists
   const std::int32_t *sums, *row_sums;

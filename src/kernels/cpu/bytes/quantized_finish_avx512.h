@@ -119,7 +119,7 @@ class QuantizedPair {
         high_(finish, column + quantized_panel),
         bytes_(finish.y, finish.y_zero) {}
 
-  // In steps of y: what becomes of a row's sums less their zero points, with the residuals at r.
+  // Turns a row's sums less their zero points, with the residuals at r, into steps of y.
   [[gnu::always_inline]] SteppedRow steps(__m512i low, __m512i high, const std::byte* r) const {
     if constexpr (behind == QuantizedBehind::gelu) {
       __m512 both[2] = {low_.scaled(low), high_.scaled(high)};

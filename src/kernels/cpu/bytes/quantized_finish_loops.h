@@ -13,7 +13,7 @@ namespace narrowgauge::cpu {
 // What results are. Whether bytes have a sign is no matter of the code: with their upper bit
 // flipped, signed ones are unsigned ones whose zero point is larger by signed_offset().
 enum class QuantizedResult : std::uint8_t { f32, bf16, bytes };
-// What stands behind the scaled sums: a residual of a format, or gelu.
+// The epilogue of the scaled sums: a residual of a format, or gelu.
 enum class QuantizedBehind : std::uint8_t { none, f32, bytes, gelu };
 
 [[gnu::always_inline]] constexpr std::int32_t signed_offset(DType bytes) {
@@ -52,7 +52,7 @@ class QuantizedColumnNumbers {
         y_flip_(Vectors::flip(finish.y == DType::i8)),
         y_zero_(finish.y_zero + signed_offset(finish.y)) {}
 
-  // In steps of y, of sums less their zero points and sixteen residuals.
+  // Turns sums less their zero points, and sixteen residuals, into steps of y.
   [[gnu::always_inline]] Floats steps(Ints sums, const std::byte* r) const {
     return Vectors::min(high_, Vectors::max(low_, unbounded(sums, r)));  // NaN stays
   }
@@ -68,7 +68,7 @@ class QuantizedColumnNumbers {
   [[gnu::always_inline]] Floats scaled(Ints sums) const {
     return Vectors::fma(Vectors::numbers(sums), factors_, biases_);
   }
-  // In steps of y, of what gelu gave.
+  // Turns what gelu gave into steps of y.
   template <bool saturates>
   [[gnu::always_inline]] Floats after_gelu(Floats x) const {
     const Floats y = Vectors::mul(x, gelu_factor_);
@@ -85,7 +85,7 @@ class QuantizedColumnNumbers {
   }
 
  private:
-  // Less their zero point.
+  // Residuals less their zero point.
   [[gnu::always_inline]] Floats residuals(const std::byte* from) const {
     if constexpr (behind == QuantizedBehind::f32)
       return Vectors::sub(Vectors::load(reinterpret_cast<const float*>(from)), r_zero_);
@@ -165,7 +165,7 @@ void finish_panels(const QuantizedFinish& finish, const QuantizedPlace& place,
     QuantizedPanel<Vectors, y, behind>(finish, place, at).run();
 }
 
-// Calls run.template operator()<what results are, what stands behind>().
+// Calls run.template operator()<what results are, what their epilogue is>().
 template <class Run>
 void with_quantized_types(const QuantizedFinish& finish, const QuantizedPlace& place,
                           const Run& run) {

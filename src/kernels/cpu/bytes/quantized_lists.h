@@ -17,9 +17,9 @@ class QuantizedLists {
         in_group_(in_group),
         padded_(padded),
         of_tier_(quantized_finish()) {}
-  // What is in the lists beside the inputs that they are made of.
+  // A text for what is in the lists beside the inputs that they are made of.
   std::string format(DType y) const;
-  // Those of Call::inputs.
+  // The places in Call::inputs that the lists are made of.
   std::vector<int> inputs() const;
   std::int64_t bytes() const { return 4 * (4 * groups_ * padded_ + 1); }
 
@@ -31,7 +31,7 @@ class QuantizedLists {
   // Writes the lists, which last as long as what they are made of.
   void fill(const Call& call, const QuantizedSteps& steps, std::byte* memory,
             const Stored& stored) const;
-  // What reads lists that are there. Leaves the dtypes to the caller.
+  // The epilogue that reads lists that are there. Leaves the dtypes to the caller.
   QuantizedFinish read(const std::byte* memory, const QuantizedSteps& steps,
                        const Stored& stored) const;
   QuantizedFinish load(const Call& call, const QuantizedSteps& steps, std::byte* memory,

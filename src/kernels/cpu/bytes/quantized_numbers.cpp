@@ -15,7 +15,8 @@ double quantized_number(const Call& call, const Int8Numbers& numbers, std::int64
   return load_element(numbers.dtype, call.inputs[numbers.input], numbers.count > 1 ? i : 0);
 }
 
-// Of a list of f32, as there is one for each column.
+// The number for column i from a list of f32, which has one for each column or one for all;
+// `missing` where there is no list.
 float float_number(const Call& call, const Int8Numbers& numbers, std::int64_t i, float missing) {
   if (numbers.count == 0) return missing;
   return static_cast<const float*>(call.inputs[numbers.input])[numbers.count > 1 ? i : 0];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a quantised convolution by panels of weights reads beside its pixels: the weights as panels,
-// and what is known of its columns. Packed ahead where they last.
+// and what is known of its columns. Both are packed ahead where they are constant.
 #pragma once
 
 #include <vector>

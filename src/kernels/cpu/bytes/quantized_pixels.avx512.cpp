@@ -10,7 +10,7 @@
 namespace narrowgauge::cpu::avx512 {
 namespace {
 
-// Of a segment of `first` pixels and one of `second`, or none.
+// Sums for a segment of `first` pixels and one of `second`, which may be none.
 template <int first, int second, int panels>
 struct SumsOfPixels : ByteSums<first + second, panels> {
   using ByteSums<first + second, panels>::sums;
@@ -33,7 +33,7 @@ struct PixelBlock {
   const std::byte* segments[2];
   const std::byte* weights;
   const std::int32_t* starts;
-  const std::byte* ahead;  // to bring into L2: a line for each step
+  const std::byte* ahead;  // to prefetch into L2: a line for each step
   std::int32_t* sums;      // [pixels of both][panels * 16]
 };
 

@@ -68,7 +68,7 @@ class PixelConvolution {
   const QuantizedWeights& weights() const { return operands_.weights(); }
   std::int64_t slots_at() const { return operands_.workspace(); }
 
-  // What there is less of, pixels or weights, is cut last, and so read more than once.
+  // Cuts last, and so reads more than once, what there is less of: pixels or weights.
   void cut(std::int64_t threads) {
     const std::int64_t grains = segments_.grains(), pixels = grains * segments_.grain_pixels();
     const std::int64_t panels = weights().panels();

@@ -128,7 +128,7 @@ class RowConvolution {
     window_.pack(static_cast<const std::byte*>(run.call.inputs[quantized_x]), group, begin, end,
                  {&tier_, {x_signed_, run.ready.x_zero}, operands_.needs_row_sums()}, row_bytes(),
                  slot, sums);
-    // Of x less its zero point, as the wide form has it.
+    // The sums become those of x less its zero point, as the wide form has them.
     if (operands_.needs_row_sums() && !tier_.wide)
       for (std::int64_t row = 0; row < end - begin; ++row)
         sums[row] -= static_cast<std::int32_t>(window_.depth()) * run.ready.stored_zero;
@@ -183,7 +183,8 @@ Prepared prepared_for(const Made& made) {
           {.isa = made->tier().isa}};
 }
 
-// What is packed begins with whether it is for `faster`, which does not take all weights.
+// Prepares for either of two tiers. What is packed begins with whether it is for `faster`, which
+// does not take all weights.
 Prepared prepare_either(const Made& faster, const Made& made) {
   constexpr std::int64_t head = 64;
   Prepared prepared = prepared_for(made);

@@ -6,7 +6,7 @@
 
 namespace narrowgauge::cpu {
 
-// Operands have their channels together. Packs weights that last.
+// Operands have their channels together. Packs constant weights.
 Prepared prepare_quantized_rows(const QuantizedViews& views, const ConvolutionWindow& window,
                                 const QuantizedNumbers& numbers, int threads);
 

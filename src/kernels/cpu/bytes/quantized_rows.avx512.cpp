@@ -10,7 +10,7 @@ namespace narrowgauge::cpu::avx512 {
 namespace {
 
 constexpr int half_rows = quantized_most_rows / 2;  // that broadcast() reaches
-constexpr std::int64_t bytes_ahead = 1024;          // of a panel, that are fetched
+constexpr std::int64_t bytes_ahead = 1024;          // of a panel, that are prefetched
 
 template <int rows, int panels>
 struct SumsOfRows : ByteSums<rows, panels> {

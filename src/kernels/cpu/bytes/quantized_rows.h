@@ -38,7 +38,7 @@ struct QuantizedProduct {
   QuantizedColumns columns;
   std::int64_t panels, panel_bytes;  // from panel to panel
   const std::int32_t* starts;        // of the sums of the columns, for a tier that takes them
-  const std::byte* next;             // as many bytes of weights as a panel, which may be fetched
+  const std::byte* next;             // as many bytes of weights as a panel, which may be prefetched
   std::int32_t* sums;                // [row_count][panels * 16]
 };
 

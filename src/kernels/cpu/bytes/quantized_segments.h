@@ -40,8 +40,8 @@ class QuantizedSegments {
 
   bool copies() const { return !direct_; }
 
-  // What is cut into parts: pixels beside each other, which are an even number of segments but for
-  // the last ones.
+  // Grains are cut into parts: pixels beside each other, which are an even number of segments but
+  // for the last ones.
   std::int64_t grains() const { return ceil_divide(lines_, lines_in_grain_); }
   std::int64_t grain_pixels() const { return lines_in_grain_ * pixels_in_line_; }
   std::int64_t most_segments(std::int64_t grains) const {
@@ -57,7 +57,7 @@ class QuantizedSegments {
   struct Axis {
     std::int64_t x = 1, y = 1, kernel = 1, stride = 1, dilation = 1, pad = 0;
     std::int64_t reach() const { return (kernel - 1) * dilation; }
-    // Of x with its pads, for so many of y.
+    // How many places of x, its pads among them, are seen by so many of y.
     std::int64_t seen(std::int64_t count) const { return (count - 1) * stride + reach() + 1; }
     bool inside() const { return pad == 0 && seen(y) <= x; }
   };

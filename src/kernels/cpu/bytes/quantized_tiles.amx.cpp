@@ -11,7 +11,7 @@ namespace {
 using avx512::Sixteens;
 using avx512::SteppedRow;
 
-// Finishes rows of a block's sums, and fetches what the next block will need.
+// Finishes rows of a block's sums, and prefetches what the next block will need.
 template <QuantizedResult y, QuantizedBehind behind, bool saturates>
 class SumsToFinish {
  public:
@@ -82,7 +82,7 @@ class SumsToFinish {
     else
       pair_.store(row, to);
   }
-  // Neighbours.
+  // Stores two neighbouring rows.
   [[gnu::always_inline]] void store(const SteppedRow& first, const SteppedRow& second,
                                     std::int64_t pixel) const {
     if constexpr (y == QuantizedResult::bf16) {

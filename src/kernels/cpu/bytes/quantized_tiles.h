@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantised convolutions and products on the tiles of AMX: pixels in rows of tiles as they lie
-// (tiles/pixel_lines.h), weights packed in panels of 32 channels, exact sums in i32. What stands
-// behind the sums of a block runs between the products of the next one.
+// (tiles/pixel_lines.h), weights packed in panels of 32 channels, exact sums in i32. The epilogue
+// of a block runs between the products of the next one.
 #pragma once
 
 #include "kernels/cpu/bytes/quantized_convolution.h"

@@ -30,7 +30,7 @@ class QuantizedWeights {
   std::int64_t panel_bytes() const {
     return tier_->saturates ? round_up(places_at() + 4 * (most_groups() + 1), 64) : places_at();
   }
-  // Of the weights: [groups][padded()].
+  // The sums of each column's weights: [groups][padded()].
   const std::int32_t* sums(const std::byte* packed) const {
     return reinterpret_cast<const std::int32_t*>(packed + sums_at());
   }
@@ -38,7 +38,8 @@ class QuantizedWeights {
  private:
   std::int64_t group_bytes() const { return tier_->group * quantized_panel; }
   std::int64_t most_groups() const { return tier_->saturates ? steps() + steps() / 3 : steps(); }
-  // Of a panel: its groups; where some may be there twice, their places, and how many there are.
+  // Where the places of a panel's groups begin, behind the groups. They and their number are there
+  // only for tiers that saturate, where a group may be there twice.
   std::int64_t places_at() const { return most_groups() * group_bytes(); }
   std::int64_t sums_at() const { return round_up(groups_ * panels() * panel_bytes(), 64); }
   void pack_plain(const std::uint8_t* w, std::int64_t index, std::byte* panel,

@@ -15,7 +15,7 @@ struct Fours {
   __m512i parts[4];
 };
 
-// What code is made for.
+// The windows and formats that code is made for.
 struct Form {
   int window, stride;
   bool is_signed;  // x
@@ -34,7 +34,7 @@ struct Place {
   __mmask64 mask;  // of channels
 };
 
-// What is the same for all pixels of a line.
+// The settings that are the same for all pixels of a line.
 struct LineSettings {
   __m512i padding;
   __m512 low, high;
@@ -131,7 +131,7 @@ template <Form form, int first, int count, bool is_edge>
   }
 }
 
-// What these pixels need of the lines that come next, at `at` in each.
+// Prefetches what these pixels need of the lines that come next, at `at` in each.
 template <Form form, int count>
 [[gnu::always_inline]] inline void fetch_ahead(const WovenDepthwiseLine& line, std::int64_t at) {
   const std::byte* from = line.ahead + at;

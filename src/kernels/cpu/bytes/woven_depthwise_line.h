@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One line of a quantised convolution of each channel by itself, with VNNI: lines of x under the
-// window are woven into fours of bytes, whose products with the weights of a column are added at
-// once.
+// window are interleaved into fours of bytes, whose products with the weights of a column are added
+// at once.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ inline constexpr std::int64_t most_woven_lines = 5;
 constexpr bool is_woven_window(std::int64_t size, std::int64_t stride) {
   return (size == 3 || size == 5) && (stride == 1 || stride == 2);
 }
-// Where a channel stands among those of its panel, once its bytes are woven.
+// The place of a channel among those of its panel, once its bytes are interleaved.
 constexpr std::int64_t woven_place(std::int64_t channel) {
   const std::int64_t in_panel = channel % woven_panel, lane = in_panel / 16, rest = in_panel % 16;
   return rest / 4 * 16 + lane * 4 + rest % 4;
@@ -27,18 +27,18 @@ constexpr std::int64_t woven_weight_bytes(std::int64_t window) {
   return (window + 3) / 4 * window * 4 * woven_panel;
 }
 
-// Of all channels, padded to whole panels, in the order of woven_place().
+// Lists for all channels, padded to whole panels, in the order of woven_place().
 struct WovenLists {
   const std::byte* weights;     // for each panel, four lines and column: fours of s8
   const std::int32_t* offsets;  // what sums begin with
   const float *factors, *biases;
 };
 
-// With y = bound(sum factor + bias) as QuantizedFinish has it.
+// A line of y = bound(sum factor + bias), as QuantizedFinish has it.
 struct WovenDepthwiseLine {
   const std::byte* lines[most_woven_lines];  // of x under the window, or of padding
   std::int64_t pitches[most_woven_lines];    // from pixel to pixel: 0 for padding
-  // The lines that the window of the next line adds, which are fetched meanwhile.
+  // The lines that the window of the next line adds, which are prefetched meanwhile.
   const std::byte* ahead;
   std::int64_t ahead_lines, ahead_bytes;  // how many, and from one to the next
   std::int64_t window, stride, pad;       // along the line

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A convolution with what may stand behind it in a network that predicts:
-// y = min(high, max(low, x * w + bias + residual)), or gelu(x * w + bias), in f32 and rounded once
-// when it is stored.
+// A convolution with the epilogues of inference: y = min(high, max(low, x * w + bias + residual)),
+// or gelu(x * w + bias), in f32 and rounded once when it is stored.
 #pragma once
 
 #include <limits>
@@ -23,7 +22,7 @@ struct BoundedConvolution {
   float high = std::numeric_limits<float>::infinity();
   bool gelu = false;              // without a residual and bounds
   int threads = 0;                // that run() may use; 0: thread_count()
-  std::vector<int> lasting = {};  // those of Call::inputs that last
+  std::vector<int> lasting = {};  // the constants among Call::inputs
 };
 
 }  // namespace narrowgauge::cpu

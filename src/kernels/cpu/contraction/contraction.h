@@ -21,10 +21,10 @@ using Finish = std::function<void(const Call& call, std::int64_t begin, std::int
 struct ContractionOptions {
   bool native_bf16 = true;  // false: bf16 is widened on AMX too
   int threads = 0;          // that run() may use; 0: thread_count() of the caller of prepare_*
-  // Those of Call::inputs that last, so that they may be packed ahead.
+  // The places of constants in Call::inputs, which may be packed ahead.
   std::vector<int> lasting{};
-  // Of each part of a result in f32 that is dense in memory; Call::inputs may hold more for it
-  // behind those of the contraction. Only convolutions take it.
+  // What is done to each part of a result, which is in f32 and dense in memory; Call::inputs may
+  // hold more for it behind those of the contraction. Only convolutions take it.
   Finish finish{};
 };
 

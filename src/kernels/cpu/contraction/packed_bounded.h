@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels of bounded convolutions in bf16 share that widen weights and biases into panels of
-// f32: ahead, where both last.
+// Parts shared by kernels of bounded convolutions in bf16 that widen weights and biases into panels
+// of f32: ahead, where both are constant.
 #pragma once
 
 #include <memory>
@@ -13,11 +13,12 @@ namespace narrowgauge::cpu {
 bool packs_ahead(const BoundedConvolution& convolution);
 // The name of the layout of the panels, for one kind of kernel.
 std::string panel_format(const char* kernel, const BoundedConvolution& convolution);
-// Why the operands are no narrow images with weights that can be widened; "" if they are.
+// Why images are not in bf16, or weights and bias in no format that is widened; "" if they are.
 std::string narrow_operands_reason(const BoundedConvolution& convolution);
 float widened_element(const View& view, const void* data, std::int64_t at);  // `at` in elements
 
-// Of a kernel with packed_bytes() of panels that pack() makes, workspace(), format() and run().
+// Prepares a kernel with packed_bytes() of panels that pack() makes, workspace(), format() and
+// run().
 template <class Kernel>
 Prepared prepare_packed_bounded(std::string implementation, const BoundedConvolution& convolution) {
   const auto made = std::make_shared<const Kernel>(convolution);

@@ -59,8 +59,8 @@ struct Circle {
   __m256d cosine, sine;
 };
 
-// Of angles from 0 to 2 pi, within 2 ulp: the angle from the next quarter turn, and polynomials
-// with the coefficients of FDLIBM's k_sin.c and k_cos.c.
+// The cosine and sine of angles from 0 to 2 pi, within 2 ulp: the angle from the next quarter turn,
+// and polynomials with the coefficients of FDLIBM's k_sin.c and k_cos.c.
 Circle circle(__m256d angle) {
   const __m256d shifted = fma(angle, all(2 / std::numbers::pi), all(0x1.8p52));
   const __m256d quarters = _mm256_sub_pd(shifted, all(0x1.8p52));

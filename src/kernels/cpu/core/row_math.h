@@ -66,7 +66,7 @@ struct RowMath {
   // dx = inverse_std * (dy * scale - means.gradient - normal * means.product)
   void (*normal_dx)(const NormalStrip& strip, NormalSums means, std::int64_t count, float* dx);
   void (*normalize)(const NormalizedStrip& strip, std::int64_t count, float* y);
-  // For whole sixteens: a sum and the moments of sum - shift; y as bf16.
+  // Sums a strip of whole sixteens and gives the moments of sum - shift; y as bf16.
   StripMoments (*narrow_sum_moments)(const NarrowSum& strip, std::int64_t count);
   void (*normalize_to_bf16)(const NormalizedStrip& strip, std::int64_t count, std::uint16_t* y);
   void (*add)(const float* a, const float* b, std::int64_t count, float* sum);

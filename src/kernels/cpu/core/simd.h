@@ -20,7 +20,7 @@ struct Float8 {
   static Float8 set(float x) { return {_mm256_set1_ps(x)}; }
   static Float8 load(const float* from) { return {_mm256_loadu_ps(from)}; }
   void store(float* to) const { _mm256_storeu_ps(to, value); }
-  // To nearest even; subnormals stay, and a NaN is a quiet one.
+  // Rounds to nearest even; subnormals stay, and a NaN is a quiet one.
   void store_bf16(std::uint16_t* to) const {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to), narrowed_to_bf16(_mm256_castps_si256(value)));
   }

@@ -13,7 +13,8 @@ namespace narrowgauge::cpu {
 inline constexpr std::int64_t strip_length = 1024;  // elements: 4 KB in f32
 using StripBuffer = std::array<float, strip_length>;
 
-// Between strips that are in L1 together: not a power of two, so that they use different sets.
+// The distance between strips that are in L1 together: not a power of two, so that they use
+// different sets.
 inline constexpr std::int64_t row_distance = strip_length + 16;
 
 // Elements in memory. `pitch`: elements between slices of the outermost axis, for kernels that take

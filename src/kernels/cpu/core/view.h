@@ -47,7 +47,7 @@ struct Call {
   const std::byte* packed = nullptr;  // what Packed::run made, 64-byte aligned
 };
 
-// What Prepared::run reads of inputs that last, in the order that it wants; see
+// The form in which Prepared::run reads constants, in the order that it wants; see
 // narrowgauge::Packing.
 struct Packed {
   std::string format;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How kernels hand out tasks to threads, and count results that became zero.
+// How kernels schedule tasks on threads, and count results that became zero.
 #pragma once
 
 #include <algorithm>

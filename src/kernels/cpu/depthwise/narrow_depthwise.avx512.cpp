@@ -37,7 +37,7 @@ template <bool has_bf16>
   return _mm512_maskz_permutexvar_epi16(all, _mm512_load_si512(in_turn), as_bf16(x.even, x.odd));
 }
 
-// What code is made for.
+// The windows and CPUs that code is made for.
 struct Form {
   int width, stride;
   bool has_bf16;  // the CPU: AVX512_BF16
@@ -93,7 +93,7 @@ template <Form form, int count>
   }
 }
 
-// What these pixels need of the lines that come next, at `at` in each.
+// Prefetches what these pixels need of the lines that come next, at `at` in each.
 template <Form form, int count>
 [[gnu::always_inline]] inline void fetch_ahead(const NarrowDepthwiseLine& line, std::int64_t at) {
   const std::byte* from = line.ahead + at;

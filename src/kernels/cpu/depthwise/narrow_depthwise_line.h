@@ -16,7 +16,7 @@ constexpr bool is_depthwise_window(std::int64_t width, std::int64_t stride) {
 
 struct NarrowDepthwiseLine {
   const std::byte* const* lines;  // of x under the window; null: outside
-  // The lines that the window of the next line adds, which are fetched meanwhile.
+  // The lines that the window of the next line adds, which are prefetched meanwhile.
   const std::byte* ahead;
   std::int64_t ahead_lines, ahead_bytes;  // how many, and from one to the next
   std::int64_t height, width;             // of the window

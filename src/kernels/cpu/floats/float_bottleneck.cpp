@@ -21,7 +21,7 @@ namespace {
 // Parts of L2: what the windows of a whole band make, and what is expanded between smaller steps.
 constexpr std::int64_t most_filtered_bytes = 320 << 10;
 constexpr std::int64_t most_expanded_bytes = 128 << 10;
-constexpr std::int64_t floats_ahead = 8;  // brought into L2 with each product of a pixel
+constexpr std::int64_t floats_ahead = 8;  // prefetched into L2 with each product of a pixel
 
 class FloatBottleneckKernel {
  public:

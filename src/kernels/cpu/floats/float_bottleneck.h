@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An inverted bottleneck of f32 with channels together, for weights that last: an expansion 1x1, a
+// An inverted bottleneck of f32 with channels together, for constant weights: an expansion 1x1, a
 // window for each channel, and a projection 1x1, for a band of lines at a time. What the expansion
 // makes for a panel of channels stays in a cache until the windows have read it. The first
 // convolution of a network may be the expansion.

@@ -27,7 +27,7 @@ struct BottleneckAxis {
   std::int64_t extent() const { return (kernel - 1) * dilation + 1; }
   // Places that the windows of `count` results see, pads among them.
   std::int64_t seen(std::int64_t count) const { return (count - 1) * stride + extent(); }
-  // Of those that results see, the ones that are no pads, counted from the first pad.
+  // The part of these places that holds no pads, counted from the first pad.
   Part inside(const Part& places) const {
     const std::int64_t begin = std::clamp(pad, places.begin, places.end);
     return {begin, std::clamp(pad + in, begin, places.end)};
@@ -52,7 +52,8 @@ class BottleneckBands {
   Part lines(std::int64_t band) const { return part_of(lines_.out, each_, band % each_); }
   std::int64_t most_lines() const { return ceil_divide(lines_.out, each_); }
 
-  // How many times as many lines the largest bands expand as if none were expanded twice.
+  // The lines that all bands would expand if each were as large as the largest, over the lines
+  // there are. Neighbouring bands expand some lines twice.
   double repetition() const {
     std::int64_t most = 0;
     for (std::int64_t band = 0; band < each_; ++band) {

@@ -22,8 +22,8 @@ constexpr std::int64_t float_tasks = 4;   // for each thread
 constexpr std::int64_t most_blocks = 14;  // that read a panel in turn
 constexpr std::int64_t bytes_each_block = 64 << 10;  // of weights, that may be read again
 constexpr std::int64_t bytes_in_cache = 1 << 20;     // of weights, that stay in L2
-constexpr std::int64_t blocks_of_panel = 4;          // bring the next panel into L2
-constexpr std::int64_t ahead_each = 8;  // floats brought into L2 with each product of a pixel
+constexpr std::int64_t blocks_of_panel = 4;          // prefetch the next panel into L2
+constexpr std::int64_t ahead_each = 8;  // floats prefetched into L2 with each product of a pixel
 constexpr std::int64_t input_bytes_in_l1 = 12 << 10;  // of the blocks of a turn, at least
 constexpr std::int64_t most_input_bytes = 512 << 10;  // of the blocks of a turn: a part of L2
 

@@ -24,7 +24,7 @@ struct DepthwiseBlock {
   std::int64_t tap_count;
   const float* x;            // the first tap's place, which may be outside of the image
   std::int64_t pixel_pitch;  // elements of x between pixels of y
-  // What the next line reads beyond this one, to bring into L1 meanwhile: from x + ahead.
+  // What the next line reads beyond this one and is prefetched into L1 meanwhile: from x + ahead.
   std::int64_t ahead, column_pitch, line_pitch, columns_ahead, lines_ahead;
   const float* weights;
   FloatResults results;

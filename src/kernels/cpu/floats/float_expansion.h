@@ -20,7 +20,7 @@ struct ExpandedLine {
   std::int64_t panel, image, line;
   const std::vector<Part>& blocks;  // of pixels, one after the other
   float* to;                        // [pixels][32]
-  const FloatStretches& ahead;      // what to bring into L2 meanwhile,
+  const FloatStretches& ahead;      // what to prefetch into L2 meanwhile,
   std::int64_t ahead_from;          // from this place
   std::byte* scratch;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first convolution of a network in f32, for weights that last: it reads plain images of few
+// The first convolution of a network in f32, for constant weights: it reads plain images of few
 // channels, so that nothing moves them first.
 #pragma once
 
@@ -9,7 +9,7 @@ namespace narrowgauge::cpu {
 
 bool is_float_image(const ConvolutionViews& views, const ConvolutionWindow& window);
 
-// As prepare_float_convolution().
+// Prepares as prepare_float_convolution() does.
 Prepared prepare_float_image(const ConvolutionViews& views, const ConvolutionWindow& window,
                              const FloatTail& tail, const ContractionOptions& options);
 

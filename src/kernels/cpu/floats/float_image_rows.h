@@ -27,11 +27,11 @@ class FloatImageRows {
   std::int64_t pitch() const { return round_up(window_.row_length(), 16); }
   std::int64_t floats() const { return window_.rows() * pitch(); }
 
-  // Those under a line of y, counted over all images.
+  // Copies the rows under a line of y; lines are counted over all images.
   void copy(const float* x, std::int64_t line, float* rows) const {
     copy(x, line, {0, pitch()}, rows);
   }
-  // Of those, some columns, counted from the padding before them.
+  // Copies some columns of these rows, counted from the padding before them.
   void copy(const float* x, std::int64_t line, const Part& columns, float* rows) const {
     const std::int64_t before = window_.padding_before();
     for (std::int64_t i = 0; i < window_.rows(); ++i, rows += pitch()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of f32 by a matrix that lasts, as convolutions of single pixels (float_convolution.h).
+// Products of f32 by a constant matrix, as convolutions of single pixels (float_convolution.h).
 #pragma once
 
 #include <string>
@@ -9,11 +9,12 @@
 
 namespace narrowgauge::cpu {
 
-// Why these do not take a product with those of Call::inputs that last; "" if they do.
+// Why these kernels do not take a product whose inputs at the places `lasting` of Call::inputs are
+// constant; "" if they do.
 std::string float_product_reason(const MatMulViews& views, const std::vector<int>& lasting,
                                  Isa isa);
 
-// Call::inputs: a, b, bias. Packs b, which must last.
+// Call::inputs: a, b, bias. Packs b, which must be constant.
 Prepared prepare_float_product(const MatMulViews& views, const ContractionOptions& options);
 
 }  // namespace narrowgauge::cpu

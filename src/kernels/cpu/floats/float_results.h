@@ -13,7 +13,8 @@ struct FloatBounds {
   float most = std::numeric_limits<float>::infinity();
 };
 
-// Of some pixels, up to 48 channels that lie together.
+// Results of some pixels, for up to 48 channels that lie together: what is done to their sums, and
+// where they are stored.
 struct FloatResults {
   const float* bias;      // for each channel, or null
   const float* residual;  // added to the sums, lies as y does; or null

@@ -12,7 +12,7 @@ namespace narrowgauge::cpu {
 
 inline constexpr std::int64_t float_block_rows = 14;  // at most
 
-// As many pixels as have their sums in registers, for panels of so many vectors of channels.
+// How many pixels have their sums in registers, for panels of so many vectors of channels.
 constexpr std::int64_t float_block_pixels(std::int64_t vectors) { return vectors == 3 ? 9 : 14; }
 
 struct FloatBlock {
@@ -21,7 +21,7 @@ struct FloatBlock {
   const float* const* rows;
   std::int64_t row_count, taps, depth;
   const float* weights;  // [taps][depth][16, 32 or 48]
-  const float* ahead;    // to bring into L2 meanwhile: half as many lines as `depth * taps`
+  const float* ahead;    // to prefetch into L2 meanwhile: half as many lines as `depth * taps`
   FloatResults results;
 };
 

@@ -9,7 +9,8 @@
 
 namespace narrowgauge::cpu {
 
-// For a result whose channels lie together, in whole lines of cache for each pixel.
+// Whether a result is stored past the caches: its channels lie together, in whole lines of cache
+// for each pixel.
 inline bool is_streamed(const View& y) {
   constexpr std::int64_t least_bytes = 32 << 20;  // as large as the values of a part of a batch
   return y.dims[1] % 16 == 0 && 4 * element_count(y.dims) >= least_bytes;

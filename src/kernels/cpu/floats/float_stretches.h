@@ -14,7 +14,7 @@ class FloatStretches {
  public:
   void add(const float* begin, std::int64_t count) { stretches_[used_++] = {begin, count}; }
 
-  // What lies `at` behind the first; or `otherwise` behind the last.
+  // The place `at` elements behind the first, or `otherwise` behind the last.
   const float* find(std::int64_t at, const float* otherwise) const {
     for (std::size_t i = 0; i < used_; at -= stretches_[i++].count)
       if (at < stretches_[i].count) return stretches_[i].begin + at;

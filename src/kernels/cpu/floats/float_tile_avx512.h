@@ -47,7 +47,7 @@ struct FloatTile {
   }
 
  private:
-  // One thing for all sums before the next, so that nothing branches between them.
+  // Changes all sums in one way before the next change, so that nothing branches between them.
   template <class Change>
   [[gnu::always_inline]] void each(const Change& changed) {
 #pragma GCC unroll 14

@@ -24,7 +24,7 @@ class FloatWeights {
   std::int64_t depth() const { return w_.dims[1]; }
   std::int64_t taps() const { return std::ssize(tap_at_); }
   std::int64_t panels() const { return panels_; }
-  // Of a block that a panel multiplies, at most: as many as have their sums in registers.
+  // The most pixels in a block that a panel multiplies: as many as have their sums in registers.
   std::int64_t block_pixels() const { return float_block_pixels(panel_vectors_); }
 
   // The first output channel of a panel, and how many there are.

@@ -20,7 +20,7 @@ class FloatWindow {
   // Whether row i is what lies at x + i * depth.
   bool is_dense() const { return is_dense_; }
 
-  // Where in x ends what the first `rows` pixels of y see.
+  // The place in x behind all that the first `rows` pixels of y see.
   std::int64_t reach(std::int64_t rows) const;
 
   // Writes [taps][float_block_rows] pointers for `count` rows from `first` on: `zeros` where a tap
@@ -38,7 +38,7 @@ class FloatWindow {
     std::vector<std::int64_t> offsets{0};  // [kernel][size] in x; below 0: outside
     std::vector<std::int64_t> last{0};     // for each place: its last tap inside
   };
-  // For pixels that follow each other in a line of y.
+  // Locates the taps of pixels that follow each other in a line of y.
   void locate_run(const float* image, const std::array<std::int64_t, 3>& place, std::int64_t count,
                   const float* zeros, const float** pointers) const;
 

@@ -10,7 +10,7 @@ namespace narrowgauge::cpu {
 
 inline constexpr std::int64_t image_panel = 16;  // channels of y
 
-// Of one line of y.
+// The operands of the sums for one line of y.
 struct ImageSums {
   const std::byte* rows;   // of x under the line, with their padding
   std::int64_t row_bytes;  // from row to row

@@ -12,13 +12,14 @@
 namespace narrowgauge::cpu {
 
 inline constexpr std::int64_t most_image_channels = 4;
-// Of all values under a window of narrow ones: more multiply faster elsewhere.
+// The most values under a window for kernels of narrow formats: more multiply faster elsewhere.
 inline constexpr std::int64_t most_image_taps = 100;
 
 // Why there are too many values under the window; "" if there are not.
 std::string image_taps_reason(const View& w);
 
-// Why x is no such image, or y lies otherwise; "" if they do.
+// Why x is no plain image of few channels, the channels of y do not lie together, or the window has
+// groups or dilations; "" if none is so.
 std::string image_window_reason(const View& x, const View& y, const ConvolutionWindow& window);
 
 struct ImageWindow {
@@ -45,7 +46,7 @@ struct ImageWindow {
     if (at < 0 || at >= x_lines) return -1;
     return ((line / y_lines * channels + i / height) * x_lines + at) * x_pixels;
   }
-  // Of a row: padding before it, and values.
+  // How many values of padding stand before those of x in a row, and how many of x there are.
   std::int64_t padding_before() const { return std::min(pad_x, row_length()); }
   std::int64_t values() const { return std::min(x_pixels, row_length() - padding_before()); }
 

@@ -100,7 +100,7 @@ class QuantizedImage {
     return window_.rows() * row_bytes() + 4 * window_.y_pixels * padded();
   }
 
-  // As unsigned bytes.
+  // Copies the rows under a line of y as unsigned bytes.
   void copy_rows(const Run& run, std::int64_t line, std::byte* rows) const {
     const auto* const x = static_cast<const std::byte*>(run.call.inputs[quantized_x]);
     const std::int64_t bytes = row_bytes(), before = window_.padding_before();

@@ -96,7 +96,7 @@ void add_gradient_rows(const GradientRows& rows, const GradientColumns& columns,
   }
 }
 
-// For every chunk, one number per channel of its panel.
+// The partial sums of every chunk, one number for each channel of its panel.
 struct GradientPartials {
   float *dy_sum, *product_sum, *deviation_sum;
 };
@@ -164,7 +164,7 @@ void backward_chunk(const BatchNormBackward& norm, const ChannelGrid& grid,
   }
 }
 
-// Per channel, the coefficients for batch_norm_backward_row.
+// The coefficients of each channel for batch_norm_backward_row.
 struct Coefficients {
   float *dy_mean, *slope;
 };

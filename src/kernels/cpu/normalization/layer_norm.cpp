@@ -77,7 +77,7 @@ MeasuredRow measured(const Row& row, std::int64_t columns) {
   return {row, shift, row_moments(row.array, row.offset, columns, shift)};
 }
 
-// Rows that are one strip of whole sixteens.
+// Whether a row is one strip of whole sixteens.
 bool is_whole_strip(std::int64_t columns) { return columns <= strip_length && columns % 16 == 0; }
 
 template <class Element>
@@ -140,7 +140,7 @@ struct RowSums {
   float gradient, product;  // means of g = dy * scale and of g * normal
 };
 
-// Also adds dy and dy * normal to the column sums of the chunk.
+// The sums of a row. Also adds dy and dy * normal to the column sums of the chunk.
 RowSums row_gradient_sums(const LayerNormBackward& norm, const Row& source, std::int64_t row,
                           const float* scale, float* column_sums) {
   alignas(64) StripBuffer dy_buffer, x_buffer;
@@ -223,7 +223,7 @@ bool sums_narrow_rows(const LayerNormForward& norm) {
          residual.keep == 1 && !residual.kept && is_whole_strip(norm.layout.columns);
 }
 
-// Their sum, measured while it is made.
+// The sum of x and the residual, measured while it is made.
 MeasuredRow narrow_sum(const LayerNormForward& norm, std::int64_t row, float* sum) {
   const std::int64_t columns = norm.layout.columns, at = row * columns;
   const ConstArray& other = norm.residual->other;

@@ -217,7 +217,7 @@ class Primitive::Memories {
   dnnl_stream_t stream_ = nullptr;
 };
 
-// Those that no execution uses now.
+// The memories that no execution uses now.
 struct Primitive::Idle {
   std::mutex mutex;
   std::vector<std::unique_ptr<Memories>> memories;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised convolutions whose sums oneDNN makes in i32, on VNNI or AMX: exact, as our own. What
-// stands behind the sums runs over each shard of them while it is in the cache.
+// Quantised convolutions whose sums oneDNN makes in i32, on VNNI or AMX: exact, as our own. The
+// epilogue runs over each shard of the sums while it is in the cache.
 #pragma once
 
 #include "kernels/cpu/bytes/quantized_convolution.h"

@@ -171,8 +171,8 @@ class ShardedPrimitive {
     return std::make_unique<Reorder>(outer, inner, way, place.shared());
   }
 
-  // Whether an input lasts and is not read as it lies. Images that are cut by themselves are
-  // activations, which seldom last.
+  // Whether an input is constant and is not read as it lies. Images that are cut by themselves are
+  // activations, which are seldom constant.
   bool may_pack(std::size_t i, const std::vector<int>& lasting) const {
     const Place& place = places_[i];
     if (place.output || place.image_stride != 0) return false;

@@ -38,7 +38,7 @@ onednn::Format shard_format(const Port& port, const Range& range);
 bool is_amx(const std::vector<Port>& ports, const Shards& shards, const Describe& describe);
 
 // Prepares for `options.threads` threads at once; `widening` says which operands are widened, if
-// any. Inputs that last are packed ahead if the primitive does not read them as they are. Throws
+// any. Constants are packed ahead if the primitive does not read them as they are. Throws
 // DeviceError.
 Prepared prepare_sharded(const std::vector<Port>& ports, const Shards& shards,
                          const ContractionOptions& options, const Describe& describe,

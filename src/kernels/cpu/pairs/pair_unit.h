@@ -29,15 +29,15 @@ struct RowPairs {
   float* scales;
 };
 
-// At most 32 columns of B.
+// Where at most 32 columns of B are packed.
 struct ColumnPairs {
   std::byte* q;
   float* scales;
   bool wide;
 };
 
-// Up to 28 rows as two panels: q [pair][16 lanes] with 16 scales; the second panel begins
-// `panel_bytes` after the first, its scales `panel_scales` after.
+// Where up to 28 rows are packed as two panels: q [pair][16 lanes] with 16 scales; the second panel
+// begins `panel_bytes` after the first, its scales `panel_scales` after.
 struct PanelPairs {
   std::byte* q;
   std::int64_t panel_bytes;

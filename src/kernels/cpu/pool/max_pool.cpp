@@ -111,7 +111,7 @@ void take_larger(const Real* v, std::int32_t tap, std::int64_t count, Real* best
   }
 }
 
-// The same where nobody asks for indices.
+// Takes larger elements where nobody asks for indices.
 template <class Real>
 void take_larger(const Real* v, std::int64_t count, Real* best) {
   for (std::int64_t i = 0; i < count; ++i) {

@@ -74,7 +74,7 @@ struct Slopes {
   int count = 0;
 };
 
-// What is done to blocks between summing and storing, beside bias and rounding.
+// The epilogue of blocks, between summing and storing, beside bias and rounding.
 struct Epilogue {
   enum class Kind { plain, relu, moments, slopes } kind = Kind::plain;
   PieceMoments moments{};

@@ -94,7 +94,7 @@ struct Values<DType::bf16> {
 // What sums go through before they are stored.
 enum class Behind { bounds, residual, gelu };
 
-// Finishes rows of a block's sums, and fetches what the next block will need.
+// Finishes rows of a block's sums, and prefetches what the next block will need.
 template <DType dtype, Behind behind>
 class SumsToStore {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and products by weights that last, on the tiles of AMX: pixels in rows of tiles
+// Convolutions and products by constant weights, on the tiles of AMX: pixels in rows of tiles
 // (pixel_lines.h), weights packed once (pixel_weights.h). bf16 is multiplied as it is, f32 as the
 // sum of two bf16 (tile_gemm.h). The same bits for any number of threads.
 #pragma once

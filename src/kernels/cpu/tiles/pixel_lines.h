@@ -6,7 +6,7 @@
 // line. Places between the lines of the output are computed too, and left out on store.
 //
 // Where pixels of bytes are so small that a step holds what a window sees of several lines, these
-// are woven: a pixel of a copied line is one of each. Where pixels are smaller than a step
+// are interleaved: a pixel of a copied line is one of each. Where pixels are smaller than a step
 // otherwise, what a pixel of the output sees of a line, or all that it sees if that is little, is
 // copied together. Other pixels of bf16 are copied where they are no whole number of steps, since
 // what lies behind them may be infinite. Pixels of f32 are copied as two of bf16, whose sum they
@@ -44,14 +44,14 @@ class PixelLines {
   bool is_direct() const { return direct_; }  // x is read where it lies
   std::int64_t lines() const { return images_ * lines_in_image(); }
   std::int64_t lines_in_image() const { return y_.y; }
-  // From row to row of a tile.
+  // The bytes from row to row of a tile.
   std::int64_t row_bytes() const { return x_.stride * pixel_bytes_; }
   std::int64_t taps() const { return x_.kernel * y_.kernel; }
   std::int64_t steps() const { return std::ssize(depth_at_) * element_bytes_ / tile_step_bytes; }
   // Whether pixels are two of bf16, the lower parts so far behind the upper ones.
   bool is_split() const { return split_; }
   std::int64_t lower_at() const { return pixel_bytes_ / 2; }
-  // For each element of a row, step by step: which [tap][channel] of a weight it meets; -1: none.
+  // Which [tap][channel] of a weight each element of a row meets, step by step; -1: none.
   const std::vector<std::int32_t>& depth_at() const { return depth_at_; }
   std::int64_t woven_lines() const { return woven_lines_; }
 
@@ -70,7 +70,7 @@ class PixelLines {
   void gather();
 
   Axis y_, x_;
-  // What is woven, or gathered for a pixel: so many lines, as these axes tell.
+  // The axes of the lines that are interleaved, or gathered for a pixel, and how many these are.
   Axis source_y_, source_x_;
   std::int64_t woven_lines_ = 1, gathered_lines_ = 0;
   std::array<std::uint8_t, 64> weave_order_{};
@@ -121,14 +121,15 @@ class PixelParts {
                   std::byte* to) const;
   void gather_line(const std::byte* image, std::int64_t line, std::uint8_t zero,
                    std::byte* to) const;
-  // What pixels of the output see of one line; `to`: where the first one's part begins.
+  // Copies what pixels of the output see of one line; `to`: where the first one's part begins.
   void gather_run(const std::byte* x, std::uint8_t zero, std::byte* to) const;
-  // Pixels of x, or parts of them, that begin `step` bytes apart; what pads them is zero already.
+  // Copies pixels of x, or parts of them, that begin `step` bytes apart; what pads them is zero
+  // already.
   void copy_pixels(const std::byte* x, std::int64_t step, std::int64_t channels, std::int64_t count,
                    std::byte* to) const;
   void list_steps();
   void list_pixels();
-  // Of copied lines with the same remainder.
+  // How many copied lines have the same remainder.
   std::int64_t plane_lines() const;
   std::int64_t copied_image_bytes() const;
 
@@ -147,7 +148,7 @@ struct WovenLines {
   std::int64_t count, channels;  // of bytes
   std::int64_t pixels;
   std::uint8_t pad;
-  // Of 64 bytes woven of 32 of each line: where they come from.
+  // Where each of 64 interleaved bytes comes from, among 32 bytes of each line.
   const std::uint8_t* order;
 };
 

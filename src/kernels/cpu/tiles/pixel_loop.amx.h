@@ -141,7 +141,7 @@ class PixelLoop {
     std::int64_t panel, first, count;
   };
 
-  // What multiplications fetch meanwhile.
+  // What is prefetched between multiplications.
   struct Fetched {
     Ahead weights, pixels;
     [[gnu::always_inline]] void fetch() {
@@ -280,7 +280,7 @@ class PixelLoop {
   const typename Rows::Context& context_;
   const Multiply multiply_;
   std::int64_t panel_bytes_, rows_in_step_;
-  // Of the block that is multiplied, and of the one before it.
+  // Sums of the block that is multiplied, and of the one before it.
   alignas(64) typename Multiply::Sum sums_[2][sums_in_block];
 };
 

@@ -73,7 +73,7 @@ class PixelTasks {
     return panels * weights_.panel_bytes() <= most_near_weights;
   }
 
-  // Of so many that a task has.
+  // Whether a task with so many tiles of x stores them for the panels after the first.
   bool stores_tiles(std::int64_t tiles) const {
     return lines_.is_direct() && lines_.row_bytes() % (2 * tile_step_bytes) == 0 &&
            tiles >= least_run_tiles && lines_.steps() >= least_steps_for_stored &&

@@ -111,7 +111,7 @@ template <Reading reading>
   _tile_dpbf16ps(3, 5, 7);
 }
 
-// Like multiply_run for split blocks; the work is done between the products.
+// Multiplies split blocks as multiply_run does others; the work is done between the products.
 template <Reading reading, class Work>
 [[gnu::always_inline]] inline void multiply_split_run(const std::byte* a, std::int64_t a_step,
                                                       const std::byte* b, std::int64_t b_step,

@@ -18,7 +18,7 @@ class SplitConvolution;
 class TileConvolution {
  public:
   explicit TileConvolution(const BatchInnerConvolution& convolution);
-  // Without a product: the epilogue takes the source, images of these dims.
+  // A convolution without a product, whose epilogue takes the source, images of these dims.
   TileConvolution(const Dims& images, DType image);
   ~TileConvolution();
   TileConvolution(const TileConvolution&) = delete;

@@ -13,14 +13,15 @@ namespace {
 constexpr double step_cycles = 32;  // a tile of pixels by a panel
 constexpr double far_bytes = 10;    // a cycle, from beyond L2
 constexpr double task_cycles = 2000;
-// That stay in L2 together.
+// The most bytes of a part and of weights that stay in L2 together.
 constexpr std::int64_t most_part_bytes = 1280 << 10, most_weight_bytes = 1 << 20;
 
-// What a thread may keep others waiting for, or a quarter of its share.
+// A thread may keep others waiting for so many cycles, or for one of its tasks where it has so
+// many.
 constexpr double most_cycles_in_task = 250'000;
 constexpr std::int64_t tasks_for_thread = 4;
 
-// Of what a task reads again for each panel.
+// The bytes of what a task reads again for each panel.
 std::int64_t held_bytes(const PixelLines& lines, std::int64_t part, std::int64_t tiles,
                         std::int64_t panels) {
   const std::int64_t chunk = step_cut(lines, tiles, panels).chunk;
@@ -55,7 +56,7 @@ Estimate estimate(const PixelLines& lines, std::int64_t panels, const TileCut& c
   const double cycles = static_cast<double>(own) * (products + task_cycles);
   const double far_weights = static_cast<double>(weights_read * weights) / far_bytes;
   const double far_parts = static_cast<double>(parts_read * part) / far_bytes;
-  // Weights are fetched ahead, while others are multiplied, but not all of them.
+  // Weights are prefetched while others are multiplied, but not all of them.
   return {std::max(cycles, far_weights) + far_weights / 4 + far_parts,
           threads == 1 || products <= most_cycles_in_task || tasks >= tasks_for_thread * threads};
 }

@@ -50,7 +50,7 @@ struct Operands {
   std::int64_t beside_lines;
 };
 
-// Sums a block while the previous one is finished and lines are fetched. It is a function of its
+// Sums a block while the previous one is finished and lines are prefetched. It is a function of its
 // own so that everything stays in registers. Returns how many results became zero in f16.
 template <int planes, Finish finish, TileActivation activation>
 [[gnu::noinline]] std::int64_t sum_block(const Operands& operands, const Pending& pending,
@@ -151,7 +151,7 @@ class Worker {
     fetching_[0].begin(a_feed_.ahead(), a_feed_.lines(), steps);
   }
 
-  // Packs the next part of a panel of B, or fetches it if it is already packed.
+  // Packs the next part of a panel of B, or prefetches it if it is already packed.
   void begin_b(const Task& task, std::int64_t panel, std::int64_t first, std::int64_t steps) {
     const std::int64_t last = least(first + plan_.run, task.end);
     const std::int64_t outer = task.piece.column + panel;

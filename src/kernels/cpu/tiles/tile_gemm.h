@@ -21,13 +21,13 @@ std::string tile_gemm_reason(const MatMulViews& views, Isa isa);
 // Throws as prepare_matmul does, and UsageError if there is a reason.
 Prepared prepare_tile_gemm(const MatMulViews& views, const ContractionOptions& options);
 
-// What a sum, product + bias, goes through before rounding.
+// The activation of a sum, product + bias, before rounding.
 //   gelu: y = gelu(sum)   gelu_gradient: y = sum * the slope of gelu at x
 enum class TileActivation { none, gelu, gelu_gradient };
 
-// For a product of bf16 with y in bf16. Call::inputs: a, b, bias, and for gelu_gradient x, laid out
-// as y. Call::outputs: y; for gelu also the rounded sums, laid out as y; for gelu_gradient also the
-// column sums of y before rounding, dense. The second output may be null.
+// The epilogue of a product of bf16 with y in bf16. Call::inputs: a, b, bias, and for gelu_gradient
+// x, laid out as y. Call::outputs: y; for gelu also the rounded sums, laid out as y; for
+// gelu_gradient also the column sums of y before rounding, dense. The second output may be null.
 struct TileEpilogue {
   TileActivation activation = TileActivation::none;
   DType column_sums = DType::f32;

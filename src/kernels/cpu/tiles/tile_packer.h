@@ -66,7 +66,7 @@ class TilePacker {
   Stage stage_;
 };
 
-// Walks over the cache lines of a range of a matrix, row by row, and fetches them into L2. Small
+// Walks over the cache lines of a range of a matrix, row by row, and prefetches them into L2. Small
 // enough to stay in registers: stores between tile loads would slow those down.
 struct TileAhead {
   const std::byte *line = nullptr, *row_end = nullptr;
@@ -83,7 +83,7 @@ struct TileAhead {
   }
 };
 
-// Packs a range to `packed`[outer][step][plane][2 KB]. Before pack(), ahead() fetches its lines.
+// Packs a range to `packed`[outer][step][plane][2 KB]. Before pack(), ahead() prefetches its lines.
 class TileFeed {
  public:
   TileFeed(const TileSource& source, TileRole role, std::int64_t planes)

@@ -16,7 +16,7 @@ Epilogue part_of(const Epilogue& whole, std::int64_t offset) {
   return part;
 }
 
-// For each place of the result along one axis, the places of the source that it needs.
+// The places of the source that each place of the result needs, along one axis.
 struct TileTables::AxisTaps {
   std::vector<std::vector<RowTap>> of_place;
 };
