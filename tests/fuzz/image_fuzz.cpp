@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pictures of any format: what is read has the size and channels that were asked for.
 #include "fuzz/fuzz.h"
+#include "io/images/codecs.h"
 #include "io/images/exif.h"
-#include "io/images/formats.h"
 #include "io/images/image.h"
 
 using namespace narrowgauge;

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "io/images/formats.h"
+#include "io/images/codecs.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::encode_png_test {

@@ -307,6 +307,37 @@ class Binaries(Checks):
         self.result_of("no _FORTIFY_SOURCE", "-U_FORTIFY_SOURCE")
 
 
+class Commits(unittest.TestCase):
+    def check_after(self, *subjects_of_commits):
+        """(exit code, output) of the check in a project with these commits."""
+        with tempfile.TemporaryDirectory() as folder:
+            git = ["git", "-C", folder, "-c", "user.name=a", "-c", "user.email=a@b"]
+            if subjects_of_commits:
+                subprocess.run([*git, "init", "-q"], check=True)
+            for subject in subjects_of_commits:
+                command = [*git, "commit", "-q", "--allow-empty", "-m", subject]
+                subprocess.run(command, check=True)
+            command = [sys.executable, str(TOOLS / "check_commits.py"), "--root", folder]
+            result = subprocess.run(command, capture_output=True, text=True, check=False)
+            return result.returncode, result.stdout + result.stderr
+
+    def test_sound(self):
+        self.assertEqual(self.check_after("Say what is wrong", "B" * 72)[0], 0)
+
+    def test_subjects_that_are_long_or_written_otherwise(self):
+        for subject, message in [
+            ("B" * 73, "a subject of 73 signs"),
+            ("say it", "begins with a small letter"),
+            ("Say it.", "ends with a full stop"),
+        ]:
+            code, output = self.check_after("Begin", subject)
+            self.assertEqual(code, 1, output)
+            self.assertIn(message, output)
+
+    def test_without_history(self):
+        self.assertEqual(self.check_after()[0], 77)
+
+
 class Packages(unittest.TestCase):
     def test_all_that_pip_installs_is_pinned_by_hash(self):
         for name in ("bench/requirements.txt", "tools/onednn.txt"):

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "io/images/formats.h"
+#include "io/images/codecs.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge {

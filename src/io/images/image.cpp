@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "io/images/codecs.h"
 #include "io/images/exif.h"
 #include "io/images/formats.h"
 #include "io/shared_bytes.h"
@@ -96,13 +97,6 @@ const ImageFormat* image_format_of(std::string_view bytes) {
 bool is_sound(std::string_view bytes) {
   const ImageFormat* const format = image_format_of(bytes);
   return format != nullptr && format->is_sound;
-}
-
-void require_image_size(std::int64_t width, std::int64_t height, std::int64_t most_pixels) {
-  require<DataError>(width > 0 && height > 0, "it says that it has ", width, " x ", height,
-                     " pixels");
-  require<DataError>(width <= most_pixels / height, "it says that it has ", width, " x ", height,
-                     " pixels, and ", most_pixels, " is the most");
 }
 
 Tensor decode_image(std::string_view bytes, const std::string& source, ImageColours colours,

@@ -7,14 +7,13 @@
 #include <string>
 #include <string_view>
 
+#include "io/images/codecs.h"
 #include "narrowgauge/tensor.h"
 
 namespace narrowgauge {
 
 // How many channels a picture gets, and their order.
 enum class ImageColours : std::uint8_t { rgb, bgr, grey };
-
-constexpr std::int64_t most_pixels_of_image = std::int64_t{1} << 28;
 
 // u8 [H, W, C], as Pillow reads it: transparency is dropped, palettes are expanded, of 16 bits a
 // sample the upper 8 are kept, grey is (299 R + 587 G + 114 B) / 1000 rounded, and as it is stored:

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "io/images/c_errors.h"
-#include "io/images/formats.h"
+#include "io/images/codecs.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "io/images/c_errors.h"
-#include "io/images/formats.h"
+#include "io/images/codecs.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge {

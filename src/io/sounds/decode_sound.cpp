@@ -10,8 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "io/images/formats.h"
-#include "io/images/image.h"
+#include "io/images/codecs.h"
 #include "io/sounds/spectrogram.h"
 #include "narrowgauge/error.h"
 

@@ -9,13 +9,14 @@
 
 #include "base/parallel.h"
 #include "kernels/cpu/bytes/quantized_finish.h"
+#include "kernels/cpu/core/window_axis.h"
 #include "tensor/values.h"
 
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t grain = 1 << 14;  // bytes that are added in a piece
-constexpr std::int64_t lanes = 16;       // channels that are added together
+constexpr std::int64_t grain = 1 << 14;     // bytes that are added in a piece
+constexpr std::int64_t average_lanes = 16;  // channels that are added together
 constexpr std::int64_t few_windows = 64;
 constexpr std::int64_t most_narrow = 128;  // bytes whose sum is within 16 bits
 
@@ -23,8 +24,8 @@ struct Taps {
   std::int64_t begin, count, counted;  // the first place in x, places in x, places that count
 };
 
-struct Axis {
-  std::int64_t x = 1, y = 1, kernel = 1, stride = 1, dilation = 1, pad = 0, pad_end = 0;
+struct AveragePoolAxis : WindowAxis {
+  std::int64_t pad_end = 0;
   std::int64_t x_step = 0, y_step = 0;  // from element to element
   Taps taps(std::int64_t at, PoolCount how) const {
     const std::int64_t first = at * stride - pad;
@@ -120,7 +121,7 @@ struct Places {
   }
 };
 
-// The sums of `count` times `lanes` channels over all places.
+// The sums of `count` times `average_lanes` channels over all places.
 template <bool is_signed, std::size_t count>
 std::array<PoolSums, count> sums_of(const std::uint8_t* x, const Places& places) {
   std::array<PoolSums, count> sums;
@@ -128,7 +129,8 @@ std::array<PoolSums, count> sums_of(const std::uint8_t* x, const Places& places)
   std::int64_t added = 0;
   places.each(x, [&](const std::uint8_t* at) {
     for (std::size_t i = 0; i < count; ++i)
-      sums[i].narrow = _mm256_add_epi16(sums[i].narrow, widened_bytes<is_signed>(at + i * lanes));
+      sums[i].narrow =
+          _mm256_add_epi16(sums[i].narrow, widened_bytes<is_signed>(at + i * average_lanes));
     if (++added % most_narrow == 0)
       for (PoolSums& each : sums) widen(each);
   });
@@ -155,9 +157,11 @@ class ByteAveragePool {
       : x_(x), y_(y), how_(how) {
     const std::size_t spatial = x.dims.size() - 2;
     for (std::size_t i = 0; i < spatial; ++i)
-      axes_[3 - spatial + i] = {x.dims[i + 2],      y.dims[i + 2],       window.kernel[i],
-                                window.strides[i],  window.dilations[i], window.pads_begin[i],
-                                window.pads_end[i], x.strides[i + 2],    y.strides[i + 2]};
+      axes_[3 - spatial + i] = {{x.dims[i + 2], y.dims[i + 2], window.kernel[i], window.strides[i],
+                                 window.dilations[i], window.pads_begin[i]},
+                                window.pads_end[i],
+                                x.strides[i + 2],
+                                y.strides[i + 2]};
   }
 
   void run(const Call& call) const {
@@ -170,7 +174,7 @@ class ByteAveragePool {
         static_cast<std::int32_t>(pool_number(call, average_y_zero, y_.dtype, 0))};
     const std::int64_t pixels = y_.dims[0] * z.y * y.y * x.y;
     // Few windows are shared between threads by their channels.
-    const std::int64_t block = pixels < few_windows ? 4 * lanes : y_.dims[1];
+    const std::int64_t block = pixels < few_windows ? 4 * average_lanes : y_.dims[1];
     const std::int64_t blocks = (y_.dims[1] + block - 1) / std::max<std::int64_t>(block, 1);
     const std::int64_t work = z.kernel * y.kernel * x.kernel * block;
     parallel_for(
@@ -224,18 +228,19 @@ class ByteAveragePool {
   template <std::size_t count>
   void add_up_together(const std::uint8_t* x, const Places& places, const PoolFinish& by,
                        Channels channels, std::byte* y, std::int64_t& c) const {
-    constexpr auto wide = static_cast<std::int64_t>(count) * lanes;
+    constexpr auto wide = static_cast<std::int64_t>(count) * average_lanes;
     const std::int64_t size = bytes_for(1, y_.dtype);
     for (; c + wide <= channels.end; c += wide) {
       const auto sums = sums_of<is_signed, count>(x + c, places);
       for (std::size_t i = 0; i < count; ++i)
-        store_average(sums[i], by, y_.dtype, y + (c + static_cast<std::int64_t>(i) * lanes) * size);
+        store_average(sums[i], by, y_.dtype,
+                      y + (c + static_cast<std::int64_t>(i) * average_lanes) * size);
     }
   }
 
   View x_, y_;
   PoolCount how_;
-  std::array<Axis, 3> axes_;
+  std::array<AveragePoolAxis, 3> axes_;
 };
 
 template <bool is_signed>

@@ -29,15 +29,10 @@ Int8Planes::Int8Planes(const Dims& x, const Dims& w, const Dims& y,
   copies_ = false;
   for (std::size_t i = 0; i < 3; ++i) {
     Axis& axis = axes_[i];
-    axis = {1, 1, 1, 1, 1, 0, 1, {0}};
     if (i >= missing) {
       const std::size_t at = i - missing;
-      axis = {x[2 + at],
-              y[2 + at],
-              w[2 + at],
-              window.strides[at],
-              window.dilations[at],
-              window.pads_begin[at],
+      axis = {{x[2 + at], y[2 + at], w[2 + at], window.strides[at], window.dilations[at],
+               window.pads_begin[at]},
               0,
               {}};
       copies_ = copies_ || axis.stride != 1 || axis.pad != 0 || window.pads_end[at] != 0;
@@ -45,8 +40,7 @@ Int8Planes::Int8Planes(const Dims& x, const Dims& w, const Dims& y,
     for (std::int64_t tap = 0; tap < axis.kernel; ++tap)
       if (axis.phase_of(tap) == std::ssize(axis.remainders))
         axis.remainders.push_back(tap * axis.dilation % axis.stride);
-    const std::int64_t last_tap = (axis.kernel - 1) * axis.dilation;
-    axis.plane = ceil_divide((axis.y - 1) * axis.stride + last_tap + 1, axis.stride);
+    axis.plane = ceil_divide(axis.seen(axis.y), axis.stride);
     phases_per_channel_ *= std::ssize(axis.remainders);
   }
   if (!copies_)

@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/bytes/int8_blocks.h"
 #include "kernels/cpu/contraction/contraction.h"
+#include "kernels/cpu/core/window_axis.h"
 
 namespace narrowgauge::cpu {
 
@@ -33,10 +34,9 @@ class Int8Planes {
   void fill(const std::uint8_t* x, std::uint8_t zero, std::byte* planes) const;
 
  private:
-  struct Axis {
-    std::int64_t x, y, kernel, stride, dilation, pad;
-    std::int64_t plane;                    // places in a plane
-    std::vector<std::int64_t> remainders;  // that some tap has
+  struct Axis : WindowAxis {
+    std::int64_t plane = 1;                   // places in a plane
+    std::vector<std::int64_t> remainders{0};  // that some tap has
     std::int64_t phase_of(std::int64_t tap) const;
   };
   void fill_row(const std::uint8_t* x, std::int64_t remainder, std::uint8_t zero,

@@ -163,7 +163,7 @@ class DepthwiseConvolution {
     Taps lines;
     for (std::int64_t kz = 0; kz < z.kernel; ++kz)
       for (std::int64_t ky = 0; ky < y.kernel; ++ky) {
-        const std::int64_t at_z = place(z, in_z, kz), at_y = place(y, in_y, ky);
+        const std::int64_t at_z = z.place(in_z, kz), at_y = y.place(in_y, ky);
         const std::int64_t at = (image * z.x + at_z) * y.x + at_y;
         lines.push_back(at_z >= 0 && at_y >= 0 ? from + at * x.x * channels_ : nullptr);
       }
@@ -172,18 +172,12 @@ class DepthwiseConvolution {
 
   void find_taps(const Run& run, const Taps& lines, std::int64_t pixel,
                  const std::byte** taps) const {
-    const QuantizedWindow::Axis& x = window_.axes()[2];
+    const WindowAxis& x = window_.axes()[2];
     for (const std::byte* const line : lines)
       for (std::int64_t kx = 0; kx < x.kernel; ++kx) {
-        const std::int64_t at = place(x, pixel, kx);
+        const std::int64_t at = x.place(pixel, kx);
         *taps++ = line && at >= 0 ? line + at * channels_ : run.pads;
       }
-  }
-
-  // The place of a tap in x; below 0: in the pads.
-  static std::int64_t place(const QuantizedWindow::Axis& axis, std::int64_t y, std::int64_t tap) {
-    const std::int64_t at = y * axis.stride - axis.pad + tap * axis.dilation;
-    return at < axis.x ? at : -1;
   }
 
   void run_pixels(const Run& run, const Taps& taps, std::int64_t pixel, std::int64_t count) const {

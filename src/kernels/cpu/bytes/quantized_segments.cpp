@@ -15,10 +15,10 @@ QuantizedSegments::QuantizedSegments(const View& x, const Dims& w, const Dims& y
   const std::size_t spatial = x.dims.size() - 2;
   NG_INVARIANT(spatial == 1 || spatial == 2);
   for (std::size_t i = 0; i < spatial; ++i) {
-    Axis& axis = i + 1 == spatial ? x_ : y_;
+    WindowAxis& axis = i + 1 == spatial ? x_ : y_;
     axis = {x.dims[i + 2],       y[i + 2], w[i + 2], window.strides[i], window.dilations[i],
             window.pads_begin[i]};
-    flat_ = flat_ && axis.x == axis.y && axis.kernel == 1 && axis.stride == 1 && axis.pad == 0;
+    flat_ = flat_ && axis.is_pointwise();
   }
   direct_ = !is_signed_ && run_bytes() % 4 == 0 && y_.inside() && x_.inside();
   if (flat_) {

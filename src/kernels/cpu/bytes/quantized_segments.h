@@ -15,6 +15,7 @@
 
 #include "kernels/cpu/contraction/contraction.h"
 #include "kernels/cpu/core/strip.h"
+#include "kernels/cpu/core/window_axis.h"
 
 namespace narrowgauge::cpu {
 
@@ -54,13 +55,6 @@ class QuantizedSegments {
                     std::byte* copies, PixelSegment* segments) const;
 
  private:
-  struct Axis {
-    std::int64_t x = 1, y = 1, kernel = 1, stride = 1, dilation = 1, pad = 0;
-    std::int64_t reach() const { return (kernel - 1) * dilation; }
-    // How many places of x, its pads among them, are seen by so many of y.
-    std::int64_t seen(std::int64_t count) const { return (count - 1) * stride + reach() + 1; }
-    bool inside() const { return pad == 0 && seen(y) <= x; }
-  };
   void cut_flat(std::int64_t pixels);
   std::int64_t list_flat(const std::byte* x, std::int64_t begin, std::int64_t end,
                          std::byte* copies, PixelSegment* segments) const;
@@ -68,7 +62,7 @@ class QuantizedSegments {
                   std::byte* to) const;
   void copy(const std::byte* x, std::int64_t bytes, std::byte* to) const;
 
-  Axis y_, x_;
+  WindowAxis y_, x_;
   std::int64_t channels_;
   bool is_signed_;
   bool flat_ = true;  // x is one line of all pixels, and so is y, cut into lines of one pair

@@ -16,7 +16,7 @@ QuantizedWindow::QuantizedWindow(const Dims& x, const Dims& w, const Dims& y,
   const std::size_t spatial = x.size() - 2;
   is_x_ = groups_ == 1 && depth_ == in_group_;
   for (std::size_t i = 0; i < spatial; ++i) {
-    Axis& axis = axes_[3 - spatial + i];
+    WindowAxis& axis = axes_[3 - spatial + i];
     axis = {
         x[i + 2], y[i + 2], w[i + 2], window.strides[i], window.dilations[i], window.pads_begin[i]};
     is_x_ = is_x_ && axis.x == axis.y && axis.stride == 1 && axis.pad == 0;
@@ -61,7 +61,7 @@ class QuantizedWindow::RowWriter {
 void QuantizedWindow::pack_row(const std::byte* image, const std::array<std::int64_t, 3>& place,
                                RowWriter& writer) const {
   const auto& [z, y, x] = axes_;
-  const auto from = [&](const Axis& axis, std::size_t i) {
+  const auto from = [&](const WindowAxis& axis, std::size_t i) {
     return place[i] * axis.stride - axis.pad;
   };
   // Taps beside each other are one run where their channels are.

@@ -8,6 +8,7 @@
 
 #include "kernels/cpu/bytes/quantized_rows.h"
 #include "kernels/cpu/contraction/contraction.h"
+#include "kernels/cpu/core/window_axis.h"
 
 namespace narrowgauge::cpu {
 
@@ -33,18 +34,14 @@ class QuantizedWindow {
             const Packer& packer, std::int64_t row_bytes, std::byte* rows,
             std::int32_t* sums) const;
 
-  // Where the first tap of a pixel lies in x, before pads are looked at, and the sizes of axes.
-  struct Axis {
-    std::int64_t x = 1, y = 1, kernel = 1, stride = 1, dilation = 1, pad = 0;
-  };
-  const std::array<Axis, 3>& axes() const { return axes_; }  // z, y, x
+  const std::array<WindowAxis, 3>& axes() const { return axes_; }  // z, y, x
 
  private:
   class RowWriter;
   void pack_row(const std::byte* image, const std::array<std::int64_t, 3>& place,
                 RowWriter& writer) const;
 
-  std::array<Axis, 3> axes_;
+  std::array<WindowAxis, 3> axes_;
   std::int64_t groups_, channels_, in_group_, depth_, rows_;
   bool is_x_;
 };

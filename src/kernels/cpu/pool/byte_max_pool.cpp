@@ -8,24 +8,19 @@
 #include <span>
 #include <vector>
 
+#include "kernels/cpu/core/window_axis.h"
 #include "kernels/cpu/core/work.h"
 
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t grain = 1 << 14;  // bytes that are compared in a task
-constexpr std::int64_t tasks_each = 8;   // thread
+constexpr std::int64_t task_bytes = 1 << 14;  // that are compared in a task
+constexpr std::int64_t tasks_each = 8;        // thread
 constexpr std::int64_t lanes = 32;
 constexpr std::size_t most_taps = 64;  // that are compared at once
 
-struct Axis {
-  std::int64_t x = 1, y = 1, kernel = 1, stride = 1, dilation = 1, pad = 0;
+struct MaxPoolAxis : WindowAxis {
   std::int64_t x_step = 0, y_step = 0;  // from element to element
-  // Where a tap lies in x; -1: in the pads.
-  std::int64_t place(std::int64_t at, std::int64_t tap) const {
-    const std::int64_t place = at * stride - pad + tap * dilation;
-    return place >= 0 && place < x ? place : -1;
-  }
 };
 
 class ByteMaxPool {
@@ -34,9 +29,10 @@ class ByteMaxPool {
       : x_(x), y_(y), is_signed_(x.dtype == DType::i8) {
     const std::size_t spatial = x.dims.size() - 2;
     for (std::size_t i = 0; i < spatial; ++i)
-      axes_[3 - spatial + i] = {x.dims[i + 2],     y.dims[i + 2],       window.kernel[i],
-                                window.strides[i], window.dilations[i], window.pads_begin[i],
-                                x.strides[i + 2],  y.strides[i + 2]};
+      axes_[3 - spatial + i] = {{x.dims[i + 2], y.dims[i + 2], window.kernel[i], window.strides[i],
+                                 window.dilations[i], window.pads_begin[i]},
+                                x.strides[i + 2],
+                                y.strides[i + 2]};
     together_ = x.strides[1] == 1 && y.strides[1] == 1;
     lines_together_ = together_ && axes_[2].x_step == x.dims[1];
   }
@@ -48,7 +44,7 @@ class ByteMaxPool {
         std::max<std::int64_t>(y_.dims[1] * x.y * z.kernel * y.kernel * x.kernel, 1);
     const std::int64_t threads = thread_count();
     const std::int64_t tasks =
-        std::min({lines, ceil_divide(lines * work, grain), tasks_each * threads});
+        std::min({lines, ceil_divide(lines * work, task_bytes), tasks_each * threads});
     hand_out(tasks, threads, [&](std::int64_t task, std::int64_t) {
       std::vector<std::uint8_t> columns;
       if (lines_together_) columns.resize(static_cast<std::size_t>(x.x * x_.dims[1]));
@@ -84,7 +80,7 @@ class ByteMaxPool {
 
   // A pixel of y, of the largest in each column of the lines that it sees.
   void of_columns(const std::uint8_t* columns, std::int64_t at, std::uint8_t* to) const {
-    const Axis& x = axes_[2];
+    const MaxPoolAxis& x = axes_[2];
     const std::int64_t channels = x_.dims[1], before = at * x.stride - x.pad;
     const std::int64_t first = before < 0 ? (-before + x.dilation - 1) / x.dilation : 0;
     const std::int64_t inside = (x.x - before + x.dilation - 1) / x.dilation;
@@ -97,7 +93,7 @@ class ByteMaxPool {
 
   void one_pixel(std::span<const std::uint8_t* const> lines, std::int64_t at,
                  std::uint8_t* to) const {
-    const Axis& x = axes_[2];
+    const MaxPoolAxis& x = axes_[2];
     std::array<const std::uint8_t*, most_taps> taps;
     std::size_t count = 0;
     for (const std::uint8_t* const line : lines)
@@ -174,7 +170,7 @@ class ByteMaxPool {
   View x_, y_;
   bool is_signed_;
   bool together_, lines_together_;  // channels, and the pixels of a line of x
-  std::array<Axis, 3> axes_;
+  std::array<MaxPoolAxis, 3> axes_;
 };
 
 }  // namespace

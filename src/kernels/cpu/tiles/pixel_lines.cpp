@@ -26,10 +26,10 @@ PixelLines::PixelLines(DType dtype, const Dims& x, const Dims& w, const Dims& y,
   const std::size_t spatial = x.size() - 2;
   NG_INVARIANT(spatial == 1 || spatial == 2);
   for (std::size_t i = 0; i < spatial; ++i) {
-    Axis& axis = i + 1 == spatial ? x_ : y_;
+    WindowAxis& axis = i + 1 == spatial ? x_ : y_;
     axis = {
         x[i + 2], y[i + 2], w[i + 2], window.strides[i], window.dilations[i], window.pads_begin[i]};
-    flat_ = flat_ && axis.x == axis.y && axis.kernel == 1 && axis.stride == 1 && axis.pad == 0;
+    flat_ = flat_ && axis.is_pointwise();
   }
   source_x_ = x_;
   source_y_ = y_;
@@ -132,7 +132,7 @@ std::int64_t PixelParts::read_bytes() const {
 }
 
 void PixelParts::list_steps() {
-  const PixelLines::Axis &y = lines_.y_, &x = lines_.x_;
+  const WindowAxis &y = lines_.y_, &x = lines_.x_;
   for (std::int64_t ky = 0; ky < y.kernel; ++ky) {
     const std::int64_t shift = ky * y.dilation;
     const std::int64_t plane =
@@ -162,7 +162,7 @@ void PixelParts::copy_lines(const std::byte* image, std::int64_t first, std::int
                 to);
     return;
   }
-  const PixelLines::Axis& y = lines_.y_;
+  const WindowAxis& y = lines_.y_;
   const std::int64_t line_bytes = lines_.line_bytes_;
   const std::int64_t source_line = lines_.source_x_.x * lines_.source_bytes_;
   for (const std::int64_t remainder : lines_.remainders_) {
@@ -192,7 +192,7 @@ void PixelParts::copy_line(const std::byte* x, std::uint8_t zero, std::byte* to)
 
 void PixelParts::weave_line(const std::byte* image, std::int64_t line, std::uint8_t zero,
                             std::byte* to) const {
-  const PixelLines::Axis& x = lines_.x_;
+  const WindowAxis& x = lines_.x_;
   const std::int64_t pixel = lines_.pixel_bytes_, pixels = lines_.line_bytes_ / pixel;
   const std::int64_t before = std::min(x.pad, pixels), inside = std::min(x.x, pixels - before);
   WovenLines woven{{},   lines_.woven_lines_,       lines_.source_bytes_, inside,
@@ -208,7 +208,7 @@ void PixelParts::weave_line(const std::byte* image, std::int64_t line, std::uint
 
 void PixelParts::gather_line(const std::byte* image, std::int64_t line, std::uint8_t zero,
                              std::byte* to) const {
-  const PixelLines::Axis &y = lines_.source_y_, &x = lines_.source_x_;
+  const WindowAxis &y = lines_.source_y_, &x = lines_.source_x_;
   const std::int64_t source_line = x.x * lines_.source_bytes_;
   const std::int64_t run = lines_.channels_ / lines_.gathered_lines_ * lines_.element_bytes_;
   std::memset(to, 0, static_cast<std::size_t>(lines_.line_bytes_));
@@ -225,7 +225,7 @@ void PixelParts::gather_line(const std::byte* image, std::int64_t line, std::uin
 }
 
 void PixelParts::gather_run(const std::byte* x, std::uint8_t zero, std::byte* to) const {
-  const PixelLines::Axis& axis = lines_.source_x_;
+  const WindowAxis& axis = lines_.source_x_;
   const std::int64_t source = lines_.source_bytes_, step = axis.stride * source;
   const std::int64_t channels = lines_.channels_ / lines_.gathered_lines_;
   const auto seen = [&](std::int64_t i) { return i * axis.stride - axis.pad; };

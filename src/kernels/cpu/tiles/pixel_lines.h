@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "kernels/cpu/contraction/contraction.h"
+#include "kernels/cpu/core/window_axis.h"
 
 namespace narrowgauge::cpu {
 
@@ -57,10 +58,6 @@ class PixelLines {
 
  private:
   friend class PixelParts;
-  struct Axis {
-    std::int64_t x = 1, y = 1, kernel = 1, stride = 1, dilation = 1, pad = 0;
-    std::int64_t reach() const { return (kernel - 1) * dilation; }
-  };
   std::int64_t taps_in_run() const {
     return (whole_ || woven_lines_ > 1) && x_.dilation == 1 ? x_.kernel : 1;
   }
@@ -69,9 +66,9 @@ class PixelLines {
   bool weave();
   void gather();
 
-  Axis y_, x_;
-  // The axes of the lines that are interleaved, or gathered for a pixel, and how many these are.
-  Axis source_y_, source_x_;
+  WindowAxis y_, x_;
+  // What is woven, or gathered for a pixel: so many lines, as these axes tell.
+  WindowAxis source_y_, source_x_;
   std::int64_t woven_lines_ = 1, gathered_lines_ = 0;
   std::array<std::uint8_t, 64> weave_order_{};
   bool split_;
