@@ -35,6 +35,20 @@ enum class InputKind : std::uint8_t { images, tokens };
 // the image again.
 enum class OutputKind : std::uint8_t { classes, pixels, image };
 
+// How a network is usually trained: as published with it, or found by trial.
+struct NG_API TrainingHabits {
+  std::string_view optimizer = "sgd";    // as optimizer_names() has it
+  std::int64_t epochs = 3, batch = 128;  // passes over the data; samples of a step
+  double clip = 0;                       // largest norm of the gradients; 0: no limit
+  bool warms_up = true;                  // whether the rate of the first steps grows from 0
+  struct Sgd {
+    double learning_rate = 0.05, weight_decay = 1e-4;
+  } sgd{};
+  struct AdamW {
+    double learning_rate = 0, weight_decay = 0, beta2 = 0;  // 0: those of adamw()
+  } adamw{};
+};
+
 // What is known of a built-in network before it is built.
 struct NG_API ModelFacts {
   std::string_view name;                // as model_names() has it
@@ -46,6 +60,7 @@ struct NG_API ModelFacts {
   std::int64_t side_step = 1;           // height and width are multiples of it
   std::int64_t padded_side = 1;  // smaller images of a data set get black around them up to this
   OutputKind output = OutputKind::classes;  // for an image
+  TrainingHabits habits{};
 };
 
 NG_API std::vector<std::string> model_names();  // "mlp", "lenet", "resnet20", ...

@@ -89,13 +89,17 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
-void read_list(const std::string& name, const std::string& text, std::vector<std::string>& target) {
-  target = split(text);
-  for (const std::string& word : target) {
+std::vector<std::string> read_list(const std::string& name, const std::string& text) {
+  std::vector<std::string> words = split(text);
+  for (const std::string& word : words) {
     require(!word.empty(), name, ": expected words with commas between them, got \"", text, '"');
-    require(std::count(target.begin(), target.end(), word) == 1, name, ": ", word,
-            " is named twice");
+    require(std::count(words.begin(), words.end(), word) == 1, name, ": ", word, " is named twice");
   }
+  return words;
+}
+
+TakeTexts into(std::vector<std::string>& target) {
+  return [&target](const std::vector<std::string>& words) { target = words; };
 }
 
 }  // namespace
@@ -143,14 +147,21 @@ void add_word(CLI::App& app, const Flag& flag, std::optional<std::string>& targe
   add_word(app, flag, into(target), std::move(words));
 }
 
-void add_whole(CLI::App& app, const Flag& flag, std::optional<std::int64_t>& target,
+void add_whole(CLI::App& app, const Flag& flag, std::function<void(std::int64_t)> take,
                std::int64_t least) {
   add(app, flag, {Takes::number},
-      [&target, name = first_name(flag), least](const std::string& text) {
-        target = number<std::int64_t>(name, text);
-        require(target && *target >= least, name, ": expected a whole number from ", least,
+      [take = std::move(take), name = first_name(flag), least](const std::string& text) {
+        const std::optional<std::int64_t> value = number<std::int64_t>(name, text);
+        require(value && *value >= least, name, ": expected a whole number from ", least,
                 " on, got \"", text, '"');
+        take(*value);
       });
+}
+
+void add_whole(CLI::App& app, const Flag& flag, std::optional<std::int64_t>& target,
+               std::int64_t least) {
+  add_whole(
+      app, flag, [&target](std::int64_t value) { target = value; }, least);
 }
 
 void add_real(CLI::App& app, const Flag& flag, std::function<void(double)> take, double least) {
@@ -170,34 +181,44 @@ void add_real(CLI::App& app, const Flag& flag, std::optional<double>& target, do
 
 namespace {
 
-// Adds an option whose words all go to `target`, as many as it may have.
-CLI::Option* add_words(CLI::App& app, const Flag& flag, std::vector<std::string>& target) {
-  const auto take = [&target](const CLI::results_t& words) {
-    target = words;
+// Adds an option that takes all words, as many as it may have.
+CLI::Option* add_words(CLI::App& app, const Flag& flag, TakeTexts take) {
+  const auto take_words = [take = std::move(take)](const CLI::results_t& words) {
+    take(words);
     return true;
   };
-  return keep_facts(app.add_option(flag.names, take, flag.text), {Takes::texts, flag.words})
+  return keep_facts(app.add_option(flag.names, take_words, flag.text), {Takes::texts, flag.words})
       ->type_name(flag.value)
       ->type_size(1);
 }
 
 }  // namespace
 
+void add_texts(CLI::App& app, const Flag& flag, TakeTexts take) {
+  add_words(app, flag, std::move(take))
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 void add_texts(CLI::App& app, const Flag& flag, std::vector<std::string>& target) {
-  add_words(app, flag, target)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_texts(app, flag, into(target));
 }
 
 void add_arguments(CLI::App& app, const Flag& flag, std::vector<std::string>& target) {
-  add_words(app, flag, target)
+  add_words(app, flag, into(target))
       ->expected(1, CLI::detail::expected_max_vector_size)
       ->allow_extra_args();
 }
 
-void add_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target) {
+void add_list(CLI::App& app, const Flag& flag, TakeTexts take) {
   add(app, flag, {Takes::list, flag.words},
-      [&target, name = first_name(flag)](const std::string& text) {
-        read_list(name, text, target);
+      [take = std::move(take), name = first_name(flag)](const std::string& text) {
+        take(read_list(name, text));
       });
+}
+
+void add_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target) {
+  add_list(app, flag, into(target));
 }
 
 void add_word_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target,
@@ -206,7 +227,7 @@ void add_word_list(CLI::App& app, const Flag& flag, std::vector<std::string>& ta
   add(app, flag, facts,
       [&target, name = first_name(flag), words = std::move(words)](const std::string& text) {
         for (const std::string& word : split(text)) check_word(name, word, words);
-        read_list(name, text, target);
+        target = read_list(name, text);
       });
 }
 
@@ -216,6 +237,11 @@ void add_switch(CLI::App& app, const Flag& flag, bool& target) {
 
 void add_switch(CLI::App& app, const Flag& flag, std::function<void()> take) {
   keep_facts(app.add_flag_callback(flag.names, std::move(take), flag.text), {});
+}
+
+void add_choice(CLI::App& app, const Flag& flag, std::function<void(bool)> take) {
+  const auto take_count = [take = std::move(take)](std::int64_t count) { take(count > 0); };
+  keep_facts(app.add_flag_function(flag.names, take_count, flag.text), {});
 }
 
 }  // namespace narrowgauge::cli

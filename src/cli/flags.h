@@ -46,18 +46,26 @@ void add_word(CLI::App& app, const Flag& flag, std::function<void(const std::str
               std::vector<std::string> words);
 void add_whole(CLI::App& app, const Flag& flag, std::optional<std::int64_t>& target,
                std::int64_t least);
+void add_whole(CLI::App& app, const Flag& flag, std::function<void(std::int64_t)> take,
+               std::int64_t least);
 void add_real(CLI::App& app, const Flag& flag, std::optional<double>& target, double least = 0);
 void add_real(CLI::App& app, const Flag& flag, std::function<void(double)> take, double least = 0);
+using TakeTexts = std::function<void(const std::vector<std::string>&)>;
+
 // Adds a flag that may be given several times.
 void add_texts(CLI::App& app, const Flag& flag, std::vector<std::string>& target);
+void add_texts(CLI::App& app, const Flag& flag, TakeTexts take);
 // Adds a place for all arguments that are not flags.
 void add_arguments(CLI::App& app, const Flag& flag, std::vector<std::string>& target);
 // Adds a list such as "a,b,c" without repetitions.
 void add_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target);
+void add_list(CLI::App& app, const Flag& flag, TakeTexts take);
 // Adds a list without repetitions, each item one of the words.
 void add_word_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target,
                    std::vector<std::string> words);
 void add_switch(CLI::App& app, const Flag& flag, bool& target);
 void add_switch(CLI::App& app, const Flag& flag, std::function<void()> take);
+// Tells whether it is on, as in `--quiet=false`.
+void add_choice(CLI::App& app, const Flag& flag, std::function<void(bool)> take);
 
 }  // namespace narrowgauge::cli

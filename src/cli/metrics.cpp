@@ -96,9 +96,12 @@ std::vector<std::string> metric_words() {
 
 }  // namespace
 
+Flag metrics_flag() {
+  return {"--metrics", "M,..", "of the test, also; " + described(metrics()), metric_words()};
+}
+
 void add_metrics(CLI::App& app, std::vector<std::string>& target) {
-  add_list(app, {"--metrics", "M,..", "of the test, also; " + described(metrics()), metric_words()},
-           target);
+  add_list(app, metrics_flag(), target);
 }
 
 std::string metric_text(const MetricValue& metric) {

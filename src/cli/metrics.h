@@ -7,14 +7,12 @@
 #include <vector>
 
 #include "cli/common/json.h"
+#include "cli/flags.h"
 #include "narrowgauge/model.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
 
 namespace narrowgauge::cli {
 
+Flag metrics_flag();
 void add_metrics(CLI::App& app, std::vector<std::string>& target);
 
 // "99.35 %" of a share, else a number; "-" where there is none.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/quantized_start.h"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 
 #include "cli/convert/source.h"
@@ -13,28 +11,21 @@ namespace narrowgauge::cli {
 
 namespace {
 
-template <class T, class Value>
-void take_unless_given(std::optional<T>& flag, const Value& value) {
-  if (!flag) flag = value;
-}
-
-std::string numbers_text(const std::vector<float>& numbers) {
-  return fmt::format("{}", fmt::join(numbers, ","));
-}
-
+// Flags that are given win.
 void take_from_run(TrainFlags& flags, const RunRecord& record) {
   require<ModelError>(!record.is_text(), "--quantize: ", *flags.file,
                       " is a run of a language model, whose network is no file of ONNX");
-  take_unless_given(flags.data, record.settings.data);
-  take_unless_given(flags.optimizer, record.settings.optimizer);
-  take_unless_given(flags.learning_rate, record.settings.learning_rate / 10);
-  if (!record.settings.samples.augment.empty())
-    take_unless_given(flags.augment, record.settings.samples.augment);
-  if (!record.settings.samples.layout.empty())
-    take_unless_given(flags.layout, record.settings.samples.layout);
-  if (!record.images) return;
-  take_unless_given(flags.mean, numbers_text(record.images->transform.mean));
-  take_unless_given(flags.deviation, numbers_text(record.images->transform.deviation));
+  const Settings& of_run = record.settings;
+  if (!flags.data) flags.data = of_run.data;
+  GivenSettings taken{{"optimizer", of_run.optimizer},
+                      {"learning_rate", of_run.learning_rate / 10}};
+  if (!of_run.samples.augment.empty()) taken["augment"] = of_run.samples.augment;
+  if (!of_run.samples.layout.empty()) taken["layout"] = of_run.samples.layout;
+  if (record.images) {
+    taken["mean"] = record.images->transform.mean;
+    taken["deviation"] = record.images->transform.deviation;
+  }
+  flags.given.merge(taken);
 }
 
 }  // namespace

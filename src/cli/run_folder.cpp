@@ -86,44 +86,28 @@ struct Writer {
   }
 };
 
-void visit_settings(auto& settings, const auto& visit) {
-  visit("model", settings.model);
-  visit("data", settings.data);
-  visit.precision(settings.precision);
-  visit("epochs", settings.epochs);
-  visit("batch", settings.batch);
-  visit("optimizer", settings.optimizer);
-  visit("learning_rate", settings.learning_rate);
-  visit.rule(settings.optimizer, settings.rule);
-  visit("clip", settings.clip);
-  visit("schedule", settings.schedule);
-  visit("warmup", settings.warmup);
-  visit("loss_scale", settings.loss_scale);
-  visit("seed", settings.seed);
-  visit("threads", settings.threads);
-  visit("deterministic", settings.deterministic);
-  visit.optional("loss", settings.loss);
-  visit.optional("accumulation", settings.accumulation);
-  visit.optional("ema_decay", settings.ema_decay);
-  visit.optional("freeze", settings.freeze);
-  visit.optional("groups", settings.groups);
-  visit.optional("decays_vectors", settings.decays_vectors);
-  visit.optional("clip_value", settings.clip_value);
-  visit.optional("metrics", settings.metrics);
-  visit.optional("watch", settings.watch.metric);
-  visit.optional("patience", settings.watch.patience);
-  visit.optional("min_delta", settings.watch.least_change);
-  visit.optional("plateau", settings.watch.plateau);
-  visit.optional("keep_best", settings.watch.keeps_best);
-  visit.optional("max_skips", settings.watch.most_skips);
-  visit.optional("image", settings.samples.image);
-  visit.optional("augment", settings.samples.augment);
-  visit.optional("layout", settings.samples.layout);
-  visit.optional("test_share", settings.samples.test_share);
-  visit.optional("strict_data", settings.samples.strict);
-  visit.optional("label", settings.samples.label);
-  visit.optional("skip_columns", settings.samples.skip);
-  visit.optional("table", settings.samples.table);
+void read_row(const SettingRow& row, Settings& settings, const Reader& read) {
+  SettingValue value = value_of(row, settings);
+  std::visit([&](auto& held) { read(row.key.c_str(), held); }, value);
+  set_value(row, settings, value);
+}
+
+void read_settings(const Reader& read, Settings& settings) {
+  read("model", settings.model);
+  read("data", settings.data);
+  read.precision(settings.precision);
+  for (const SettingRow& row : setting_rows())
+    if (row.from_the_first || read.json.contains(row.key)) read_row(row, settings, read);
+  read.rule(settings.optimizer, settings.rule);
+}
+
+void write_settings(const Settings& settings, const Writer& write) {
+  write("model", settings.model);
+  write("data", settings.data);
+  write.precision(settings.precision);
+  for (const SettingRow& row : setting_rows())
+    std::visit([&](const auto& value) { write(row.key.c_str(), value); }, value_of(row, settings));
+  write.rule(settings.optimizer, settings.rule);
 }
 
 void visit_onnx(auto& onnx, const auto& visit) {
@@ -202,7 +186,7 @@ RunRecord parse_run(const std::string& text, const std::string& path) {
     const auto version = whole_number<int>(json, "version", path);
     require<DataError>(version == format_version, path, ": is of version ", version,
                        ", this program reads ", format_version);
-    visit_settings(record.settings, Reader{json.at("settings"), path});
+    read_settings(Reader{json.at("settings"), path}, record.settings);
     if (json.contains("onnx")) {
       record.settings.onnx.kept = network_file;
       visit_onnx(record.settings.onnx, Reader{json.at("onnx"), path});
@@ -265,7 +249,7 @@ Run read_run(const std::string& folder) {
 
 std::string run_text(const RunRecord& record) {
   OrderedJson json{{"version", format_version}};
-  visit_settings(record.settings, Writer{json["settings"]});
+  write_settings(record.settings, Writer{json["settings"]});
   if (!record.settings.onnx.file.empty()) visit_onnx(record.settings.onnx, Writer{json["onnx"]});
   if (record.is_text()) visit_text(record.settings.text, Writer{json["text"]});
   if (record.images) visit_images(*record.images, Writer{json["images"]});

@@ -11,6 +11,7 @@
 
 #include "cli/hyperparameter_flags.h"
 #include "cli/run_precision.h"
+#include "cli/setting_rows.h"
 #include "cli/shape_flag.h"
 #include "cli/text_settings.h"
 #include "cli/watch_flags.h"
@@ -20,30 +21,20 @@ namespace narrowgauge::cli {
 
 // Flags as typed; empty where a flag was not given.
 struct TrainFlags {
-  std::optional<std::string> model, data, optimizer, schedule, loss_scale;
+  std::optional<std::string> model, data;
+  GivenSettings given;
   PrecisionFlags precision;
-  std::optional<std::int64_t> epochs, batch, accumulation, warmup, seed, threads;
-  std::optional<double> learning_rate, clip, clip_value, ema_decay;
   HyperparameterFlags hyperparameters;  // of the optimizer
   TextFlags text;
   WatchFlags watch;
-  std::vector<std::string> compare, metrics;
+  std::vector<std::string> compare;
   std::optional<std::string> save_plan, output, resume, weights, weights_match;
   std::optional<std::string> device, trace, checkpoint_every, recompute;
-  std::optional<std::string> file, quantize, loss, loss_output, mean, deviation, onnx;
-  std::vector<std::string> freeze, groups;
+  std::optional<std::string> file, quantize, loss_output, onnx;
   KnownInputFlags known;
-  std::optional<std::string> image, augment, layout, label;
-  std::vector<std::string> skip_columns;
-  std::optional<double> test_share;
-  bool batch_norm = false, decay_matrices = false, strict_data = false;
   std::optional<double> tolerance;
-  std::optional<std::int64_t> keep, patience, max_skips;
-  std::optional<std::string> watched;
-  std::optional<double> min_delta, plateau;
-  bool keep_best = false;
-  bool deterministic = false, json = false, quiet = false, report = false;
-  bool keep_ranges = false;
+  std::optional<std::int64_t> keep;
+  bool batch_norm = false, json = false, quiet = false, report = false, keep_ranges = false;
 };
 
 // What a network from a file of ONNX is trained as.

@@ -72,8 +72,10 @@ std::string input_bound_text(double share) {
 // What a run judges by must be used, be it by what the resumed run was told.
 void check_judging(const TrainFlags& flags, const WatchSettings& watch) {
   const bool judges = watch.patience > 0 || watch.keeps_best || watch.plateau > 0;
-  require(judges || !flags.watched, "--watch: needs --patience, --keep-best or --plateau");
-  require(watch.patience > 0 || !flags.min_delta, "--min-delta: needs --patience");
+  require(judges || !flags.given.contains("watch"),
+          "--watch: needs --patience, --keep-best or --plateau");
+  require(watch.patience > 0 || !flags.given.contains("min_delta"),
+          "--min-delta: needs --patience");
 }
 
 // Options with the plan that a run follows: the given one, or that of the resumed run.

@@ -63,11 +63,40 @@ void add_precision(Settled& settled, const TrainFlags& flags, const Settings& se
     settled.add("weight-rounding", std::string(name(precision.rounding)));
 }
 
+// As the flag of a row takes it; texts and lists that say nothing are left out.
+void add_row(Settled& settled, const SettingRow& row, const Settings& settings) {
+  const std::string key = row.flag_name().substr(2);
+  std::visit(
+      [&](const auto& value) {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, std::string>) {
+          if (!value.empty()) settled.add(key, value);
+        } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+          const bool one_word = row.flag.value.find(',') != std::string::npos;
+          one_word ? settled.add_list(key, value) : settled.add(key, value);
+        } else if constexpr (std::is_same_v<T, bool>) {
+          settled.add(key, value != row.turns_off);
+        } else {
+          settled.add(key, value);
+        }
+      },
+      value_of(row, settings));
+}
+
+void add_rows(Settled& settled, const Settings& settings, bool saves) {
+  const WatchSettings& watch = settings.watch;
+  const bool judges = watch.patience > 0 || watch.keeps_best || watch.plateau > 0;
+  for (const SettingRow& row : setting_rows()) {
+    const bool idle =
+        (row.key == "watch" && !judges) || (row.key == "min_delta" && watch.patience == 0) ||
+        (row.key == "keep_best" && !saves) || (row.key == "warmup" && settings.warmup < 0);
+    if (!row.flag.names.empty() && !idle) add_row(settled, row, settings);
+  }
+}
+
 void add_warmup(Settled& settled, const Settings& settings) {
   constexpr std::int64_t many_steps = 1'000'000;  // of which some warm up, if any do
-  if (settings.warmup >= 0)
-    settled.add("warmup", settings.warmup);
-  else if (make_optimizer(settings, many_steps).schedule.warmup_steps == 0)
+  if (settings.warmup < 0 && make_optimizer(settings, many_steps).schedule.warmup_steps == 0)
     settled.add("warmup", 0);
 }
 
@@ -79,32 +108,7 @@ void add_hyperparameters(Settled& settled, const UpdateRule& rule) {
   }
 }
 
-void add_optimizer(Settled& settled, const Settings& settings) {
-  settled.add("optimizer", settings.optimizer);
-  settled.add("lr", settings.learning_rate);
-  add_hyperparameters(settled, settings.rule);
-  settled.add("decay-matrices", !settings.decays_vectors);
-  settled.add("clip", settings.clip);
-  settled.add("clip-value", settings.clip_value);
-  settled.add("ema-decay", settings.ema_decay);
-  settled.add("schedule", settings.schedule);
-  add_warmup(settled, settings);
-  if (!settings.loss_scale.empty()) settled.add("loss-scale", settings.loss_scale);
-  settled.add("freeze", settings.freeze);
-  settled.add("group", settings.groups);
-}
-
-void add_watching(Settled& settled, const TrainFlags& flags, const Settings& settings) {
-  const WatchSettings& watch = settings.watch;
-  const bool saves = flags.output || flags.resume;
-  settled.add_list("metrics", settings.metrics);
-  if (watch.patience > 0 || watch.keeps_best || watch.plateau > 0)
-    settled.add("watch", watch.metric);
-  settled.add("patience", watch.patience);
-  if (watch.patience > 0) settled.add("min-delta", watch.least_change);
-  if (saves) settled.add("keep-best", watch.keeps_best);
-  settled.add("plateau", watch.plateau);
-  settled.add("max-skips", watch.most_skips);
+void add_saving(Settled& settled, const TrainFlags& flags, bool saves) {
   if (saves) settled.add("checkpoint-every", std::string("1epoch"));
   if (saves) settled.add("keep", CheckpointOptions{}.keep);
   if (saves || flags.watch.tensorboard) settled.add("log-every", TrainingLogOptions{}.every_steps);
@@ -113,17 +117,7 @@ void add_watching(Settled& settled, const TrainFlags& flags, const Settings& set
 void add_network(Settled& settled, const TrainFlags& flags, const Settings& settings) {
   if (settings.onnx.file.empty()) settled.add("model", settings.model);
   settled.add("data", settings.data);
-  if (!settings.samples.image.empty()) settled.add("image", settings.samples.image);
-  if (!settings.samples.augment.empty()) settled.add("augment", settings.samples.augment);
-  if (!settings.samples.layout.empty()) settled.add("layout", settings.samples.layout);
-  settled.add("test-share", settings.samples.test_share);
-  if (!settings.samples.label.empty()) settled.add("label", settings.samples.label);
-  settled.add_list("skip-columns", settings.samples.skip);
-  settled.add("strict-data", settings.samples.strict);
-  if (!settings.loss.empty()) settled.add("loss", settings.loss);
   if (!settings.onnx.output.empty()) settled.add("loss-on", settings.onnx.output);
-  settled.add("mean", settings.mean);
-  settled.add("deviation", settings.deviation);
   if (flags.weights) settled.add("weights-match", std::string("exact"));
   settled.add("device", std::string("cpu"));
 }
@@ -151,22 +145,20 @@ SettledFlags settled_flags(const TrainFlags& flags, const Settings& settings) {
   add_network(settled, flags, settings);
   const bool is_text = settings.onnx.file.empty() && is_language_model(settings.model);
   if (is_text && !flags.resume) add_text_settings(settled, settings.text);
+  const bool saves = flags.output || flags.resume;
+  add_rows(settled, settings, saves);
   add_precision(settled, flags, settings);
-  add_optimizer(settled, settings);
-  add_watching(settled, flags, settings);
-  settled.add("epochs", settings.epochs);
-  settled.add("batch", settings.batch);
-  settled.add("accumulate", settings.accumulation);
-  settled.add("seed", settings.seed);
-  settled.add("threads", settings.threads);
-  settled.add("deterministic", settings.deterministic);
+  add_warmup(settled, settings);
+  add_hyperparameters(settled, settings.rule);
+  add_saving(settled, flags, saves);
   settled.add("recompute", std::string("off"));
   return std::move(settled).take();
 }
 
 SettledFlags settled_for_data(const TrainFlags& flags, Settings settings) {
   const bool is_text = settings.onnx.file.empty() && is_language_model(settings.model);
-  if (is_text || flags.batch || flags.resume) return settled_flags(flags, settings);
+  if (is_text || flags.given.contains("batch") || flags.resume)
+    return settled_flags(flags, settings);
   try {
     fit_batch(settings, count_training_samples(settings), flags);
     return settled_flags(flags, settings);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
-#include "models/builders.h"
+#include "models/table.h"
 
 namespace narrowgauge {
+
+namespace {
 
 // Hinton, Salakhutdinov, "Reducing the Dimensionality of Data with Neural Networks", 2006, with
 // convolutions: each of three steps halves the sides, and 64 numbers are all that is left between.
@@ -27,4 +29,15 @@ BuildNetwork autoencoder(ImageShape image, std::int64_t) {
   };
 }
 
+}  // namespace
+
 }  // namespace narrowgauge
+
+NG_MODEL(autoencoder, 11,
+         {.name = "autoencoder",
+          .image = {3, 64, 64},
+          .side_step = 8,
+          .padded_side = 8,
+          .output = OutputKind::image,
+          .habits = {.optimizer = "adam"}},
+         narrowgauge::autoencoder)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devlin, Chang, Lee, Toutanova 2019.
-#include "models/builders.h"
+#include "models/table.h"
 #include "ops/math/arithmetic.h"
 #include "ops/math/cast.h"
 
@@ -111,3 +111,5 @@ BuildNetwork bert_base(TextShape text, Head head, std::int64_t classes) {
 }
 
 }  // namespace narrowgauge
+
+NG_MODEL(bert_base, 12, {.name = "bert-base", .input = InputKind::tokens, .classes = 2})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Huang, Liu, van der Maaten, Weinberger 2017, table 1: bottlenecks, growth 32, compression 0.5.
-#include "models/builders.h"
+#include "models/table.h"
 
 namespace narrowgauge {
 
@@ -37,8 +37,6 @@ Value features(Network& net, ImageShape image) {
   return net.relu(net.batch_norm(x, "norm5"));
 }
 
-}  // namespace
-
 // Weights begin as in torchvision's densenet.py: He normal by fan-in, bias of the classifier 0.
 BuildNetwork densenet121(ImageShape image, std::int64_t classes) {
   return [=](Network& net) {
@@ -49,4 +47,16 @@ BuildNetwork densenet121(ImageShape image, std::int64_t classes) {
   };
 }
 
+}  // namespace
+
 }  // namespace narrowgauge
+
+// The sides are halved several times, which sets the least; rate and decay of Huang et al. 2017.
+NG_MODEL(densenet121, 7,
+         {.name = "densenet121",
+          .image = photo,
+          .classes = photo_classes,
+          .least_side = 29,
+          .padded_side = 32,
+          .habits = {.sgd = {.learning_rate = 0.1}}},
+         narrowgauge::densenet121)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sandler, Howard, Zhu, Zhmoginov, Chen 2018, table 2.
-#include "models/builders.h"
+#include "models/table.h"
 
 namespace narrowgauge {
 
@@ -37,8 +37,6 @@ struct Row {
 constexpr Row rows[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
                         {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
 
-}  // namespace
-
 // Weights begin as in torchvision's mobilenetv2.py.
 BuildNetwork mobilenet_v2(ImageShape image, std::int64_t classes) {
   return [=](Network& net) {
@@ -59,4 +57,9 @@ BuildNetwork mobilenet_v2(ImageShape image, std::int64_t classes) {
   };
 }
 
+}  // namespace
+
 }  // namespace narrowgauge
+
+NG_MODEL(mobilenet_v2, 8, {.name = "mobilenet_v2", .image = photo, .classes = photo_classes},
+         narrowgauge::mobilenet_v2)

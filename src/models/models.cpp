@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "narrowgauge/models.h"
 
-#include "models/builders.h"
+#include <algorithm>
+
+#include "models/table.h"
 
 namespace narrowgauge {
 
@@ -11,67 +13,21 @@ Value image_input(Network& net, ImageShape image) {
 
 namespace {
 
-struct BuiltIn {
-  ModelFacts facts;
-  BuildNetwork (*build)(ImageShape, std::int64_t classes);  // nullptr: takes no images
-};
+// In their order, which is found once: facts are asked for often.
+const std::vector<const BuiltInModel*>& models() {
+  static const auto& all = immortal<const std::vector<const BuiltInModel*>>([] {
+    std::vector<const BuiltInModel*> found = built_in_models();
+    std::ranges::sort(found, {}, &BuiltInModel::place);
+    return found;
+  }());
+  return all;
+}
 
-constexpr ImageShape photo{3, 224, 224};
-constexpr std::int64_t photo_classes = 1000;
-constexpr TextShape characters{.sequence = 128, .vocabulary = 66};  // of a language in ASCII
-
-// densenet121 and vgg19 halve the sides several times, which sets their least side.
-constexpr BuiltIn built_in[] = {
-    {{.name = "mlp", .least_side = 1}, mlp},
-    {{.name = "lenet"}, lenet},
-    {{.name = "resnet20", .image = {1, 32, 32}, .padded_side = 32}, resnet20},
-    {{.name = "resnet18", .image = photo, .classes = photo_classes}, resnet18},
-    {{.name = "resnet50", .image = photo, .classes = photo_classes}, resnet50},
-    {{.name = "vgg19",
-      .image = photo,
-      .classes = photo_classes,
-      .least_side = 32,
-      .padded_side = 32},
-     vgg19},
-    {{.name = "densenet121",
-      .image = photo,
-      .classes = photo_classes,
-      .least_side = 29,
-      .padded_side = 32},
-     densenet121},
-    {{.name = "mobilenet_v2", .image = photo, .classes = photo_classes}, mobilenet_v2},
-    {{.name = "vit-small",
-      .image = photo,
-      .classes = photo_classes,
-      .least_side = 16,
-      .side_step = 16,
-      .padded_side = 16},
-     vit_small},
-    {{.name = "unet-small",
-      .image = {3, 256, 256},
-      .classes = 2,
-      .least_side = 16,
-      .side_step = 8,
-      .padded_side = 16,
-      .output = OutputKind::pixels},
-     unet_small},
-    {{.name = "autoencoder",
-      .image = {3, 64, 64},
-      .side_step = 8,
-      .padded_side = 8,
-      .output = OutputKind::image},
-     autoencoder},
-    {{.name = "bert-base", .input = InputKind::tokens, .classes = 2}, nullptr},
-    {{.name = "tiny-transformer", .input = InputKind::tokens, .text = characters, .classes = 0},
-     nullptr},
-    {{.name = "lstm", .input = InputKind::tokens, .text = characters, .classes = 0}, nullptr},
-};
-
-const BuiltIn& find(std::string_view name) {
+const BuiltInModel& find(std::string_view name) {
   std::string names;
-  for (const BuiltIn& model : built_in) {
-    if (model.facts.name == name) return model;
-    names += concat(names.empty() ? "" : ", ", model.facts.name);
+  for (const BuiltInModel* model : models()) {
+    if (model->facts.name == name) return *model;
+    names += concat(names.empty() ? "" : ", ", model->facts.name);
   }
   throw ModelError(concat("model: unknown name '", name, "', expected one of ", names));
 }
@@ -80,14 +36,14 @@ const BuiltIn& find(std::string_view name) {
 
 std::vector<std::string> model_names() {
   std::vector<std::string> names;
-  for (const BuiltIn& model : built_in) names.emplace_back(model.facts.name);
+  for (const BuiltInModel* model : models()) names.emplace_back(model->facts.name);
   return names;
 }
 
 const ModelFacts& model_facts(std::string_view name) { return find(name).facts; }
 
 BuildNetwork find_model(std::string_view name, ImageShape image, std::int64_t classes) {
-  const BuiltIn& model = find(name);
+  const BuiltInModel& model = find(name);
   require(model.build, "model: ", name, " takes tokens, not images");
   require(image.channels >= 1 && classes >= 1, "model: expected channels and classes of 1 or more",
           ", got ", image.channels, " and ", classes);

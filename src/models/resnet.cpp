@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Residual networks: He, Zhang, Ren, Sun 2016.
-#include "models/builders.h"
+#include "models/table.h"
 
 namespace narrowgauge {
 
@@ -18,8 +18,6 @@ Value residual_block(Network& net, Value x, std::int64_t channels, std::int64_t 
   return net.relu(net.add(y, x));
 }
 
-}  // namespace
-
 // Section 4.2: three stages of three blocks, 16 to 64 channels.
 BuildNetwork resnet20(ImageShape image, std::int64_t classes) {
   return [=](Network& net) {
@@ -34,8 +32,6 @@ BuildNetwork resnet20(ImageShape image, std::int64_t classes) {
     return net.linear(net.global_average_pool(x), classes, "logits");
   };
 }
-
-namespace {
 
 struct Block {
   std::int64_t width, stride;
@@ -88,8 +84,6 @@ BuildNetwork resnet(Branch branch, std::vector<int> depths, ImageShape image,
   };
 }
 
-}  // namespace
-
 BuildNetwork resnet18(ImageShape image, std::int64_t classes) {
   return resnet(basic, {2, 2, 2, 2}, image, classes);
 }
@@ -98,4 +92,26 @@ BuildNetwork resnet50(ImageShape image, std::int64_t classes) {
   return resnet(bottleneck, {3, 4, 6, 3}, image, classes);
 }
 
+}  // namespace
+
 }  // namespace narrowgauge
+
+// Rates this high need a warm-up (He et al. 2016, section 4.2).
+NG_MODEL(resnet20, 3,
+         {.name = "resnet20",
+          .image = {1, 32, 32},
+          .padded_side = 32,
+          .habits = {.epochs = 12, .sgd = {.learning_rate = 0.1}}},
+         narrowgauge::resnet20)
+NG_MODEL(resnet18, 4,
+         {.name = "resnet18",
+          .image = photo,
+          .classes = photo_classes,
+          .habits = {.sgd = {.learning_rate = 0.1}}},
+         narrowgauge::resnet18)
+NG_MODEL(resnet50, 5,
+         {.name = "resnet50",
+          .image = photo,
+          .classes = photo_classes,
+          .habits = {.sgd = {.learning_rate = 0.1}}},
+         narrowgauge::resnet50)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/builders.h"
+#include "models/table.h"
 
 namespace narrowgauge {
+
+namespace {
 
 BuildNetwork mlp(ImageShape image, std::int64_t classes) {
   return [=](Network& net) {
@@ -23,4 +25,17 @@ BuildNetwork lenet(ImageShape image, std::int64_t classes) {
   };
 }
 
+}  // namespace
+
 }  // namespace narrowgauge
+
+// Without normalization and warm-up, the first gradients of large images are too large for the
+// rate, so that they are clipped.
+NG_MODEL(mlp, 1,
+         {.name = "mlp",
+          .least_side = 1,
+          .habits = {.clip = 2, .warms_up = false, .sgd = {.weight_decay = 0}}},
+         narrowgauge::mlp)
+NG_MODEL(lenet, 2,
+         {.name = "lenet", .habits = {.clip = 2, .warms_up = false, .sgd = {.weight_decay = 0}}},
+         narrowgauge::lenet)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
-#include "models/builders.h"
+#include "models/table.h"
 
 namespace narrowgauge {
 namespace {
@@ -14,8 +14,6 @@ Value conv_norm_relu(Network& net, Value x, std::int64_t channels, const std::st
 Value two_convs(Network& net, Value x, std::int64_t channels, const std::string& name) {
   return conv_norm_relu(net, conv_norm_relu(net, x, channels, name + ".1"), channels, name + ".2");
 }
-
-}  // namespace
 
 // Ronneberger, Fischer, Brox, "U-Net", 2015, with a quarter of its channels, one level less, padded
 // convolutions and batch normalization.
@@ -38,4 +36,17 @@ BuildNetwork unet_small(ImageShape image, std::int64_t classes) {
   };
 }
 
+}  // namespace
+
 }  // namespace narrowgauge
+
+NG_MODEL(unet_small, 10,
+         {.name = "unet-small",
+          .image = {3, 256, 256},
+          .classes = 2,
+          .least_side = 16,
+          .side_step = 8,
+          .padded_side = 16,
+          .output = OutputKind::pixels,
+          .habits = {.optimizer = "adam", .epochs = 20, .batch = 8}},
+         narrowgauge::unet_small)

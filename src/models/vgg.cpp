@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Simonyan, Zisserman 2015, table 1, without batch normalization.
-#include "models/builders.h"
+#include "models/table.h"
 #include "ops/math/matmul.h"
 
 namespace narrowgauge {
@@ -42,8 +42,6 @@ Value pool_to(Network& net, Value x, std::int64_t side) {
   return net.reshape(x, {from[0], channels * side * side}, "flatten");
 }
 
-}  // namespace
-
 // Weights begin as in torchvision's vgg.py.
 BuildNetwork vgg19(ImageShape image, std::int64_t classes) {
   return [=](Network& net) {
@@ -66,4 +64,16 @@ BuildNetwork vgg19(ImageShape image, std::int64_t classes) {
   };
 }
 
+}  // namespace
+
 }  // namespace narrowgauge
+
+// The sides are halved five times; rate and decay of Simonyan, Zisserman 2015.
+NG_MODEL(vgg19, 6,
+         {.name = "vgg19",
+          .image = photo,
+          .classes = photo_classes,
+          .least_side = 32,
+          .padded_side = 32,
+          .habits = {.sgd = {.learning_rate = 0.01, .weight_decay = 5e-4}}},
+         narrowgauge::vgg19)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dosovitskiy et al. 2021; the small size is that of Touvron et al. 2021 (DeiT-S).
-#include "models/builders.h"
+#include "models/table.h"
 #include "ops/shape/concat.h"
 #include "ops/shape/transpose.h"
 
@@ -65,6 +65,19 @@ BuildNetwork vit(const VitSize& size, ImageShape image, std::int64_t classes) {
   };
 }
 
+namespace {
+
 BuildNetwork vit_small(ImageShape image, std::int64_t classes) { return vit({}, image, classes); }
 
+}  // namespace
+
 }  // namespace narrowgauge
+
+NG_MODEL(vit_small, 9,
+         {.name = "vit-small",
+          .image = photo,
+          .classes = photo_classes,
+          .least_side = 16,
+          .side_step = 16,
+          .padded_side = 16},
+         narrowgauge::vit_small)

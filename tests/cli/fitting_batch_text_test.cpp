@@ -40,7 +40,7 @@ TEST(fit_batch, cuts_into_equal_parts) {
 
 TEST(fit_batch, leaves_what_is_given_and_what_a_run_had) {
   TrainFlags given, resumed;
-  given.batch = 128;
+  given.given["batch"] = std::int64_t{128};
   resumed.resume = "runs/lenet";
   EXPECT_EQ(fitted(300, 1, given), 128);
   EXPECT_EQ(fitted(300, 1, resumed), 128);

@@ -40,7 +40,7 @@ const std::map<std::string, SettingValue>& other_values() {
       {"clip", 0.5},
       {"clip_value", 0.75},
       {"ema_decay", 0.875},
-      {"loss_scale", "off"},
+      {"loss_scale", "dynamic"},
       {"seed", std::int64_t{11}},
       {"threads", std::int64_t{2}},
       {"deterministic", true},
@@ -77,7 +77,12 @@ Settings repeated(const Settings& settings) {
   return settle(parsed(words_of(settled_flags(saving, settings))), std::nullopt);
 }
 
-Settings usual() { return settle(parsed({"--model", "lenet", "--amp", "off"}), std::nullopt); }
+// Warm-up and loss scale are said, as a repeated run says what they became.
+Settings usual(const Words& more = {}) {
+  Words words{"--model", "lenet", "--amp", "off", "--warmup", "3", "--loss-scale", "off"};
+  words.insert(words.end(), more.begin(), more.end());
+  return settle(parsed(words), std::nullopt);
+}
 
 TEST(setting_rows, every_flag_gives_its_setting_and_is_repeated) {
   for (const SettingRow& row : setting_rows()) {
@@ -90,9 +95,7 @@ TEST(setting_rows, every_flag_gives_its_setting_and_is_repeated) {
     if (row.key == "watch" || row.key == "min_delta") settings.watch.patience = 4;
     if (row.key == "clip_value") settings.clip = 0;
     set_value(row, settings, other->second);
-    if (row.key == "optimizer")
-      settings =
-          settle(parsed({"--model", "lenet", "--amp", "off", "--optimizer", "adam"}), std::nullopt);
+    if (row.key == "optimizer") settings = usual({"--optimizer", "adam"});
     check_settings(settings);
     const Settings again = repeated(settings);
     EXPECT_TRUE(value_of(row, again) == other->second);

@@ -27,17 +27,12 @@ void add_flags(CLI::App& app, Flags& flags) {
   cli::add_math(app, train.precision);
   cli::add_overrides(app, train.precision);
   cli::add_word_list(app, {"--compare", "A,B,..", ""}, train.compare, {"off", "f16", "bf16"});
-  cli::add_word(app, {"--optimizer,-o", "O", ""}, train.optimizer, optimizer_names());
-  cli::add_text(app, {"--schedule", "S", ""}, train.schedule);
-  cli::add_text(app, {"--loss-scale", "S", ""}, train.loss_scale);
-  cli::add_whole(app, {"--epochs,-e", "N", ""}, train.epochs, 1);
-  cli::add_whole(app, {"--warmup", "N", ""}, train.warmup, 0);
-  cli::add_whole(app, {"--threads,-t", "N", ""}, train.threads, 0);
-  cli::add_real(app, {"--lr", "X", ""}, train.learning_rate);
+  using enum cli::SettingGroup;
+  for (const cli::SettingGroup group : {run, data, network, training, ending})
+    cli::add_setting_flags(app, group, train.given);
   cli::add_hyperparameter_flags(app, train.hyperparameters);
-  cli::add_real(app, {"--clip", "X", ""}, train.clip);
   cli::add_text(app, {"--checkpoint-every", "N", ""}, train.checkpoint_every);
-  cli::add_text(app, {"--image,--data-shape", "CxHxW", ""}, flags.image);
+  cli::add_text(app, {"--data-shape", "CxHxW", ""}, flags.image);
   cli::add_list(app, {"--units", "U,V,..", ""}, flags.units);
   cli::add_arguments(app, {"NUMBER", "", ""}, flags.numbers);
 }

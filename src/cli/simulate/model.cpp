@@ -172,10 +172,10 @@ int train_on_unit(const SimulateFlags& flags, const std::string& math) {
   train_flags.model = flags.model;
   train_flags.data = flags.data;
   train_flags.precision.amp = flags.precision.amp.value_or(Amp{});
-  train_flags.epochs = flags.epochs;
-  train_flags.batch = flags.batch;
-  train_flags.seed = flags.seed;
-  train_flags.threads = flags.threads;
+  if (flags.epochs) train_flags.given["epochs"] = *flags.epochs;
+  if (flags.batch) train_flags.given["batch"] = *flags.batch;
+  if (flags.seed) train_flags.given["seed"] = *flags.seed;
+  if (flags.threads) train_flags.given["threads"] = *flags.threads;
   Settings settings = settle(train_flags, std::nullopt);
   const Task task = prepare_task(settings);
   fit_batch(settings, task, train_flags);

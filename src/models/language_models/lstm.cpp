@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "models/table.h"
 #include "narrowgauge/language_models.h"
 
 namespace narrowgauge {
@@ -27,3 +28,10 @@ BuildNetwork lstm_language_model(const LstmSize& size, TextShape text) {
 }
 
 }  // namespace narrowgauge
+
+NG_MODEL(lstm, 14,
+         {.name = "lstm",
+          .input = InputKind::tokens,
+          .text = characters,
+          .classes = 0,
+          .habits = habits_of_text})

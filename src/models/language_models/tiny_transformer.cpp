@@ -2,6 +2,7 @@
 // Radford et al., "Language Models are Unsupervised Multitask Learners", 2019.
 #include <cmath>
 
+#include "models/table.h"
 #include "narrowgauge/language_models.h"
 #include "ops/math/matmul.h"
 #include "ops/shape/concat.h"
@@ -115,3 +116,10 @@ BuildNetwork tiny_transformer(const TransformerSize& given, TextShape text) {
 }
 
 }  // namespace narrowgauge
+
+NG_MODEL(tiny_transformer, 13,
+         {.name = "tiny-transformer",
+          .input = InputKind::tokens,
+          .text = characters,
+          .classes = 0,
+          .habits = habits_of_text})
