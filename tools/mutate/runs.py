@@ -36,15 +36,16 @@ def listed(build):
 
 
 # A change may fill memory without end: tests that need more than this many bytes fail. The program
-# obeys a limit of its address space, so that this one is of its data.
-LEAVES_ROOM = ["prlimit", f"--data={8 << 30}"]
+# obeys a limit of its address space, so that this one is of its data. Interrupts are as usual, which a
+# shell may have switched off for what it runs in the background.
+LIMITS = ["env", "--default-signal=INT,QUIT", "prlimit", f"--data={8 << 30}"]
 
 
 def passes(test, extra, limit):
     """Whether the test passes within `limit` seconds; whatever it started ends with it."""
     environment = {**os.environ, **test.environment, **extra}
     process = subprocess.Popen(
-        LEAVES_ROOM + test.command,
+        LIMITS + test.command,
         cwd=test.folder,
         env=environment,
         stdin=subprocess.DEVNULL,
