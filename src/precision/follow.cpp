@@ -4,8 +4,8 @@
 #include <set>
 #include <string_view>
 
+#include "base/name_index.h"
 #include "precision/fingerprint.h"
-#include "precision/plan_index.h"
 #include "precision/policy.h"
 
 namespace narrowgauge {
@@ -29,7 +29,7 @@ PrecisionPlan follow(const PrecisionPlan& plan, const Graph& f32_graph) {
   result.master_weights = plan.master_weights;
   result.rounding = plan.rounding;
   const std::string state = record_of<StateValue>().full_name();
-  const PlanIndex examples(plan);
+  const NameIndex examples(plan.entries);
   for (PlanEntry& entry : result.entries) {
     const PlanEntry* example = examples.find(entry.name);
     if (!example || example->op != entry.op) continue;

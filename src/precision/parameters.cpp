@@ -4,9 +4,9 @@
 #include <set>
 
 #include "base/enumerate.h"
+#include "base/name_index.h"
 #include "ops/nn/batch_normalization.h"
 #include "precision/overrides.h"
-#include "precision/plan_index.h"
 #include "precision/plan_text.h"
 #include "tensor/dtype_sets.h"
 
@@ -33,7 +33,8 @@ class Readers {
   }
 
   // The narrow format in which all read it; nothing where one reads f32 or nobody reads it.
-  std::optional<DType> narrow_format(const std::string& parameter, const PlanIndex& plan) {
+  std::optional<DType> narrow_format(const std::string& parameter,
+                                     const NameIndex<PlanEntry>& plan) {
     std::set<DType> formats;
     for (const auto& [node, port] : of_[parameter]) {
       const PortFormat format = node->op->input_port(port).format;
@@ -76,7 +77,7 @@ void keep_parameters_narrow(PrecisionPlan& plan, const Graph& f32_graph,
   for (const std::string& text : wanted.overrides) overrides.push_back(parse_override(text));
   const auto matched = match_overrides(overrides, vertices);
   Readers readers(f32_graph);
-  const PlanIndex entries(plan);
+  const NameIndex entries(plan.entries);
   for (std::size_t v = 0; v < vertices.size(); ++v) {
     PlanEntry& entry = plan.entries[v];
     if (!is_parameter(vertices[v])) continue;
