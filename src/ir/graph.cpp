@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/unloading.h"
 #include "ir/inference.h"
 #include "ir/ports.h"
@@ -109,13 +110,6 @@ void Graph::output(std::string output_name, Value value) {
 }
 
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
 
 bool has_ports_for(const OpRecord& op, std::size_t outputs) {
   const auto needed = static_cast<std::size_t>(
