@@ -21,8 +21,9 @@ struct PrecisionRequest {
   std::string policy = "lists";  // who decides what becomes narrow: one of policy_names()
   // "Sum=deny" changes the class of an op (allow, infer, clear, deny, unlisted), "conv1=f32" the
   // format of a node (f32, f16, bf16). The left side is an op, a node, or a pattern of nodes with *
-  // and ?; a node inside a Loop, If or Scan goes by its own name as well as by its entry's. The
-  // last that matches counts.
+  // and ?; a node inside a Loop, If or Scan goes by its own name as well as by its entry's, and
+  // what nodes of a model file became by the names of these (Node::file_nodes). The last that
+  // matches counts. UsageError for one that reaches nothing.
   std::vector<std::string> overrides{};
   // Whether parameters stay in f32. Without, those that only narrow nodes read are kept in the
   // narrow format alone, and updates round them.
