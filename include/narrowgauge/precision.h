@@ -103,7 +103,8 @@ struct NG_API PrecisionPlan {
   std::vector<PlanEntry> entries;  // in the order of the graph
   bool master_weights = true;      // whether narrow parameters have a master in f32
   WeightRounding rounding = WeightRounding::stochastic;  // of those that have none
-  // Of a plan to train by: the fingerprint of the graph that predicts, which may follow this plan.
+  // The fingerprint of the network that predicts, whatever sizes its inputs have: what trains it or
+  // predicts with it may follow this plan. "" in a plan for one graph alone.
   std::string network{};
 
   const PlanEntry* find(std::string_view name) const;  // nullptr: none

@@ -21,6 +21,7 @@
 #include "cli/settings.h"
 #include "cli/shape_flag.h"
 #include "cli/training.h"
+#include "precision/fingerprint.h"
 #include "precision/policy.h"
 #include "study/hoisted_values.h"
 
@@ -90,10 +91,13 @@ Answer answer_to_file(const ExplainFlags& flags, const RunPrecision& precision) 
     answer.kernels = explain_kernels(model, question);
     answer.hoisted = hoisted_values(model, question);
   }
-  if (flags.save_plan)
-    save_plan(flags.precision.plan ? plan_for(model, flags.precision)
-                                   : make_precision_plan(model.graph(Mode::evaluate), precision),
-              *flags.save_plan);
+  if (flags.save_plan) {
+    const Graph graph = model.graph(Mode::evaluate);
+    PrecisionPlan plan = flags.precision.plan ? plan_for(model, flags.precision)
+                                              : make_precision_plan(graph, precision);
+    plan.network = network_fingerprint(graph);
+    save_plan(plan, *flags.save_plan);
+  }
   return answer;
 }
 
