@@ -7,6 +7,7 @@
 #include "io/files.h"
 #include "io/onnx/write.h"
 #include "io/onnx_small_model.h"
+#include "narrowgauge/model.h"
 #include "narrowgauge/npz.h"
 
 namespace narrowgauge::testing_cli::open_plan_test {
@@ -187,6 +188,40 @@ TEST_F(OpenPlan, of_another_file_is_refused_for_any_size) {
     EXPECT_TRUE(contains(result.err, "the plan belongs to another model")) << result.err;
     EXPECT_EQ(line_count(result.err), 1) << result.err;
   }
+}
+
+// The number of places that are not zero is known by values alone.
+TEST_F(OpenPlan, where_each_node_is_computed_by_itself_nothing_is_reached) {
+  SmallModel small(17);
+  small.input("x", "f32[N,4]").initializer("w", weight({4, 4}));
+  small.node("MatMul", {"x", "w"}, {"p"});
+  call(small, "product");
+  small.node("NonZero", {"p"}, {"n"}).node("Cast", {"n"}, {"y"}, {{"to", std::int64_t{1}}});
+  const std::string path = written(small.output("y"), "places.onnx"), plan = file("places.txt");
+  expect_done({"run", path, "--random", "3x4"});
+  expect_done({"explain", images(), "--amp", "bf16", "--save-plan", plan});
+  for (const Words& more :
+       {Words{"--amp", "bf16", "--override", "product=f32"}, Words{"--plan", plan}}) {
+    Words words{"run", path, "--random", "3x4"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Result result = run(words);
+    EXPECT_EQ(result.code, 2) << result.err;
+    EXPECT_TRUE(contains(result.err, "reach nothing where each node is computed by itself"))
+        << result.err;
+    EXPECT_EQ(line_count(result.err), 1) << result.err;
+  }
+  Model model = Model::from_onnx(path);
+  const NamedTensor x{"x", Tensor::full(DType::f32, {3, 4}, 1)};
+  model.run(std::span(&x, 1));
+  model.set_precision({.narrow = DType::bf16, .overrides = {"product=f32"}});
+  EXPECT_THROW(model.run(std::span(&x, 1)), UsageError);
+}
+
+TEST_F(OpenPlan, needs_sizes_where_shapes_are_known_by_them_alone) {
+  const Result result = run({"explain", rounds(), "--amp", "bf16"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_TRUE(contains(result.err, "rounds.onnx: shapes are known only for inputs of known sizes"))
+      << result.err;
 }
 
 // One line that names what is near, and the exit code of a wrong flag, whatever the policy.
