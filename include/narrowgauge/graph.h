@@ -22,6 +22,13 @@ struct ValueInfo {
   std::optional<Shape> numbers = {};  // what a scalar or list of whole numbers holds, where known
 };
 
+// A node of a model file, by its name there and by its path from the file's own graph on, through
+// loops, branches and calls of functions: "mul", "loop1:body:mul".
+struct FileNode {
+  std::string name, path;                            // the same, where it stands in no other node
+  bool operator==(const FileNode&) const = default;  // of one place
+};
+
 // Which part of a training step a node belongs to; in graphs that only predict all are `forward`. A
 // node made for another one (a cast, another layout, a part) belongs where that one does.
 enum class Phase : std::uint8_t { forward, backward, update };
@@ -42,6 +49,9 @@ struct Node {
   // The format of the autocast scope that it was added in: f16 or bf16, f32 where the scope keeps
   // its nodes so, nothing outside of any. See Network::autocast().
   std::optional<DType> autocast = {};
+  // The nodes of a model file that it stands for, unless that is one of its own name: rounds of a
+  // loop have one in common, an op in the place of several has all of theirs.
+  std::vector<FileNode> file_nodes = {};
 
   // What it reads at a port, absent or not.
   Value input(int port) const { return inputs[static_cast<std::size_t>(port)]; }
@@ -138,13 +148,14 @@ struct NG_API Constant {
 
 // What a node has besides its op and inputs.
 struct NodeOptions {
-  std::string name = "";               // "" makes one from the op
-  std::string origin = "";             // the node it is made for; "" takes the scope's
-  std::optional<Phase> phase = {};     // none: the scope's
-  int instance = 0;                    // > 0: a recomputation, see Node
-  Math math = Math::none;              // of a contraction
-  std::vector<Storage> storages = {};  // of the outputs; empty: plain
-  std::optional<DType> autocast = {};  // see Node; none: the scope's
+  std::string name = "";                  // "" makes one from the op
+  std::string origin = "";                // the node it is made for; "" takes the scope's
+  std::optional<Phase> phase = {};        // none: the scope's
+  int instance = 0;                       // > 0: a recomputation, see Node
+  Math math = Math::none;                 // of a contraction
+  std::vector<Storage> storages = {};     // of the outputs; empty: plain
+  std::optional<DType> autocast = {};     // see Node; none: the scope's
+  std::vector<FileNode> file_nodes = {};  // see Node; none: the scope's
 };
 // Whether it is an input, a state or a constant, which no kernel computes.
 NG_API bool is_source(const Node& node);
@@ -153,10 +164,11 @@ NG_API NodeOptions options_of(const Node& node);
 
 // What nodes that are added one after another have in common.
 struct NodeScope {
-  std::string prefix = "";             // of the names of nodes added without a name
-  std::string origin = "";             // of nodes added without one
-  Phase phase = Phase::forward;        // of nodes added without one
-  std::optional<DType> autocast = {};  // see Node; of nodes added without one
+  std::string prefix = "";                // of the names of nodes added without a name
+  std::string origin = "";                // of nodes added without one
+  Phase phase = Phase::forward;           // of nodes added without one
+  std::optional<DType> autocast = {};     // see Node; of nodes added without one
+  std::vector<FileNode> file_nodes = {};  // see Node; of nodes added without any, sources aside
 };
 
 // A graph that grows by add(). Nodes stand in an order in which they can run. A value: any number
@@ -231,6 +243,7 @@ class NG_API Graph {
   friend struct GraphBuilder;
   static std::uint32_t next_identity();
   bool owns(Value value) const;
+  std::vector<FileNode> file_nodes_of(const Node& node, std::vector<FileNode> given) const;
   std::string name_;
   std::uint32_t identity_ = next_identity();  // a copy keeps it, for it has the same values
   std::vector<Node> nodes_;

@@ -21,8 +21,9 @@ struct PrecisionRequest {
   std::string policy = "lists";  // who decides what becomes narrow: one of policy_names()
   // "Sum=deny" changes the class of an op (allow, infer, clear, deny, unlisted), "conv1=f32" the
   // format of a node (f32, f16, bf16). The left side is an op, a node, or a pattern of nodes with *
-  // and ?; a node inside a Loop, If or Scan goes by its own name as well as by its entry's. The
-  // last that matches counts.
+  // and ?; a node inside a Loop, If or Scan goes by its own name as well as by its entry's, and
+  // what nodes of a model file became by the names of these (Node::file_nodes). The last that
+  // matches counts. UsageError for one that reaches nothing.
   std::vector<std::string> overrides{};
   // Whether parameters stay in f32. Without, those that only narrow nodes read are kept in the
   // narrow format alone, and updates round them.
@@ -102,8 +103,8 @@ struct NG_API PrecisionPlan {
   std::vector<PlanEntry> entries;  // in the order of the graph
   bool master_weights = true;      // whether narrow parameters have a master in f32
   WeightRounding rounding = WeightRounding::stochastic;  // of those that have none
-  // The fingerprint of the graph that predicts, in a plan to train by: that graph may follow it
-  // too.
+  // The fingerprint of the network that predicts, whatever sizes its inputs have: what trains it or
+  // predicts with it may follow this plan. "" in a plan for one graph alone.
   std::string network{};
 
   const PlanEntry* find(std::string_view name) const;  // nullptr: none

@@ -6,7 +6,7 @@
 #include "api/checkpoint_folder.h"
 #include "api/mismatches.h"
 #include "api/trainer_implementation.h"
-#include "io/tensor_index.h"
+#include "base/name_index.h"
 #include "train/training_graph.h"
 
 namespace narrowgauge {
@@ -35,10 +35,10 @@ TensorFile weights_to_use(const Model::Implementation& model, const Averages& av
 std::vector<StateStore::NewValue> states_in(const Checkpoint& checkpoint, FittingWeights& weights,
                                             const StateStore& store, const Averages& averages) {
   std::vector<StateStore::NewValue> states = std::move(weights.values);
-  const TensorIndex there(checkpoint.model);
+  const NameIndex there(checkpoint.model.tensors);
   for (const auto& [parameter, moment] : averages.names()) {
-    const Tensor* const average = there.find(parameter);
-    states.push_back({moment, average->cast(store.at(moment).dtype())});
+    const Tensor& average = there.find(parameter)->tensor;
+    states.push_back({moment, average.cast(store.at(moment).dtype())});
   }
   for (const NamedTensor& each : checkpoint.state.tensors)
     states.push_back({each.name, each.tensor});

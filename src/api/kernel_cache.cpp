@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/fingerprint.h"
+#include "base/ascii.h"
 #include "base/cpu.h"
 #include "base/environment.h"
 #include "base/json_reading.h"
@@ -31,7 +32,7 @@ std::string version_text() {
 std::string file_name() {
   std::string slug;
   for (const char c : version_text())
-    if (std::isalnum(static_cast<unsigned char>(c)) || c == '.')
+    if (is_letter(c) || is_digit(c) || c == '.')
       slug += c;
     else if (!slug.empty() && slug.back() != '-')
       slug += '-';

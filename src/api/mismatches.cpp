@@ -5,7 +5,7 @@
 
 #include "api/checkpoint_files.h"
 #include "base/log.h"
-#include "io/tensor_index.h"
+#include "base/name_index.h"
 
 namespace narrowgauge {
 
@@ -37,10 +37,10 @@ void Mismatches::compare_fingerprint(const std::string& key, const std::string& 
 void Mismatches::compare_states(const TensorFile& there, const std::vector<NamedTensor>& wanted) {
   std::size_t missing = 0;
   std::string first;
-  const TensorIndex index(there);
+  const NameIndex index(there.tensors);
   for (const auto& [name, tensor] : wanted) {
-    const Tensor* const value = index.find(name);
-    if (value && value->type() == tensor.type()) continue;
+    const NamedTensor* const found = index.find(name);
+    if (found && found->tensor.type() == tensor.type()) continue;
     if (missing++ == 0) first = concat("it has no '", name, "' of type ", tensor.type());
   }
   if (missing > 1) first += concat(" and ", missing - 1, " more");

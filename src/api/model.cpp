@@ -28,9 +28,16 @@ Graph network_graph(const std::string& name, const BuildNetwork& build, Mode mod
 Graph Model::Implementation::graph(Mode mode) const { return network_graph(name, build, mode); }
 
 PrecisionPlan Model::Implementation::evaluation_plan(const Graph& evaluation_graph) const {
-  if (const auto* trained = std::get_if<PrecisionPlan>(&precision))
+  if (const auto* trained = std::get_if<PrecisionPlan>(&precision)) {
+    if (open_shapes) require_same_network(*trained, evaluation_graph);
     return follow(*trained, evaluation_graph);
+  }
   return make_precision_plan(evaluation_graph, std::get<PrecisionRequest>(precision));
+}
+
+bool Model::Implementation::has_precision_of_nodes() const {
+  const auto* request = std::get_if<PrecisionRequest>(&precision);
+  return !request || !request->overrides.empty();
 }
 
 bool Model::Implementation::is_in_f64(const Precision& given) {
@@ -159,6 +166,7 @@ void Model::set_precision(PrecisionRequest wanted) {
 
 void Model::set_plan(PrecisionPlan plan) {
   const std::lock_guard alone(implementation_->in_use);
+  if (implementation_->open_shapes) return implementation_->set_precision(std::move(plan));
   const Graph graph = implementation_->graph(Mode::evaluate);
   require_same_network(plan, graph);
   implementation_->set_precision(follow(plan, graph));

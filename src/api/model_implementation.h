@@ -56,11 +56,15 @@ struct Model::Implementation {
 
   // Sets the precision, and brings the weights into f64 or back where that is asked for.
   void set_precision(Precision wanted);
+  // Whether it names nodes: all by a plan, or some by overrides.
+  bool has_precision_of_nodes() const;
   // Sets the precision where the weights are in the format already.
   void adopt(Precision wanted) noexcept;
   static bool is_in_f64(const Precision& given);
   bool is_in_f64() const { return is_in_f64(precision); }
   Graph graph(Mode mode) const;
+  // The graph that predicts for these inputs, also where `build` cannot tell the shapes.
+  Graph graph_for(std::span<const NamedTensor> given) const;
   PrecisionPlan evaluation_plan(const Graph& evaluation_graph) const;
   // The graph in the formats of the evaluation plan, all parameters in f32.
   Graph with_masters(const Graph& evaluation_graph) const;

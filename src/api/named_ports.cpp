@@ -88,7 +88,8 @@ Model ModelAccess::from_onnx(const std::string& path, onnx::Model read, const Kn
   try {
     return Model(network_name(path), onnx_network(*file, types, training));
   } catch (const UnknownValueError& error) {
-    reason = error.what();  // shapes are known when it runs
+    reason =
+        concat(path, ": shapes are known only for inputs of known sizes (--shape): ", error.what());
   } catch (const ModelError& error) {
     throw ModelError(concat(path, ": ", error.what()));
   }
@@ -106,6 +107,11 @@ Model ModelAccess::from_onnx(const std::string& path, onnx::Model read, const Kn
 
 std::vector<ModelPort> Model::inputs() const { return implementation_->inputs; }
 std::vector<ModelPort> Model::outputs() const { return implementation_->outputs; }
+
+Graph Model::Implementation::graph_for(std::span<const NamedTensor> given) const {
+  require_inputs(inputs, given);
+  return open_shapes ? open_shapes->graph_for(given) : graph(Mode::evaluate);
+}
 
 OpenShapes::MakeProgram Model::Implementation::programs() {
   return [this](const Graph& evaluation_graph, CompileOptions options) {
@@ -125,7 +131,7 @@ std::vector<NamedTensor> Model::run(std::span<const NamedTensor> given) {
   require_inputs(self.inputs, given);
   if (self.open_shapes) {
     const std::lock_guard alone(self.in_use);
-    return self.open_shapes->run(given, self.programs());
+    return self.open_shapes->run(given, self.programs(), self.has_precision_of_nodes());
   }
   std::vector<Tensor> results = self.predict(ordered(self.inputs, given));
   std::vector<NamedTensor> named;

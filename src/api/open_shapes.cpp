@@ -33,6 +33,12 @@ std::vector<NamedTensor> named(const std::vector<std::string>& names, std::vecto
   return result;
 }
 
+std::map<std::string, TensorType> types_by_name(std::span<const NamedTensor> tensors) {
+  std::map<std::string, TensorType> types;
+  for (const NamedTensor& each : tensors) types[each.name] = each.tensor.type();
+  return types;
+}
+
 const Tensor& find(std::span<const NamedTensor> tensors, const std::string& name) {
   const auto found = std::ranges::find(tensors, name, &NamedTensor::name);
   require(found != tensors.end(), "input '", name, "' is missing");
@@ -41,17 +47,25 @@ const Tensor& find(std::span<const NamedTensor> tensors, const std::string& name
 
 }  // namespace
 
+Graph OpenShapes::graph_for(const std::map<std::string, TensorType>& types) const {
+  return recognize_forms(onnx::import_graph(*model_, {.types = types}));
+}
+
+Graph OpenShapes::graph_for(std::span<const NamedTensor> inputs) const {
+  return graph_for(types_by_name(inputs));
+}
+
 OpenShapes::Shaped& OpenShapes::shaped_for(std::span<const NamedTensor> inputs,
                                            const MakeProgram& make_program) {
   Shaped wanted;
-  for (const NamedTensor& input : inputs) wanted.types[input.name] = input.tensor.type();
+  wanted.types = types_by_name(inputs);
   const auto known = std::ranges::find(shaped_, wanted.types, &Shaped::types);
   if (known != shaped_.end()) {
     shaped_.splice(shaped_.begin(), shaped_, known);
     return shaped_.front();
   }
   try {
-    const Graph graph = recognize_forms(onnx::import_graph(*model_, {.types = wanted.types}));
+    const Graph graph = graph_for(wanted.types);
     wanted.inputs = names_of_inputs(graph);
     wanted.outputs = names_of_outputs(graph);
     store_.add(graph, seed_);
@@ -113,8 +127,11 @@ OpenShapes::Answering OpenShapes::answering(std::span<const NamedTensor> inputs,
 }
 
 std::vector<NamedTensor> OpenShapes::run(std::span<const NamedTensor> inputs,
-                                         const MakeProgram& make_program) {
+                                         const MakeProgram& make_program, bool planned_by_node) {
   const Answering ready = answering(inputs, make_program);
+  require(ready.executor || !planned_by_node,
+          "precision: a plan or an override reaches nothing, as shapes depend on values: each node "
+          "is computed by itself, in f32");
   return ready.executor ? named(ready.outputs, ready.executor->run(ready.inputs))
                         : run_by_nodes(inputs);
 }

@@ -30,6 +30,10 @@ class OpenShapes {
     return std::make_unique<OpenShapes>(model_, store, seed_, std::move(memory));
   }
 
+  // The graph that predicts for inputs of these types. Throws UnknownValueError where the model is
+  // computed node by node.
+  Graph graph_for(std::span<const NamedTensor> inputs) const;
+
   // An executor for inputs of these shapes, with the inputs and the names of the outputs in the
   // order of its plan; none where the model is computed node by node.
   struct Answering {
@@ -39,9 +43,10 @@ class OpenShapes {
   };
   // May add to the store: nothing else may use it meanwhile.
   Answering answering(std::span<const NamedTensor> inputs, const MakeProgram& make_program);
-  // All outputs. The same holds.
-  std::vector<NamedTensor> run(std::span<const NamedTensor> inputs,
-                               const MakeProgram& make_program);
+  // All outputs. The same holds. Throws UsageError where nodes are planned one by one, and the
+  // model is computed node by node, which follows no plan.
+  std::vector<NamedTensor> run(std::span<const NamedTensor> inputs, const MakeProgram& make_program,
+                               bool planned_by_node);
   void forget() { shaped_.clear(); }  // the plans, for another precision
 
  private:
@@ -52,6 +57,7 @@ class OpenShapes {
     std::unique_ptr<Program> program;
   };
 
+  Graph graph_for(const std::map<std::string, TensorType>& types) const;
   Shaped& shaped_for(std::span<const NamedTensor> inputs, const MakeProgram& make_program);
   void drop_surplus();
   std::vector<NamedTensor> run_by_nodes(std::span<const NamedTensor> inputs) const;

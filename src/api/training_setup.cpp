@@ -33,8 +33,8 @@ std::optional<GivenPlan> given_plan(const TrainerOptions& options) {
   return std::nullopt;
 }
 
-// `network` is the fingerprint of the graph that predicts.
-PrecisionPlan make_plan_for(const Graph& graph, const std::string& network,
+// `network` has the names of the graph that predicts.
+PrecisionPlan make_plan_for(const Graph& graph, const std::vector<std::string>& network,
                             const Optimizer& optimizer, const std::optional<GivenPlan>& given) {
   if (given) return read_named_plan(given->text, given->name, graph, network);
   PrecisionPlan plan = make_precision_plan(graph, optimizer.precision);
@@ -117,9 +117,9 @@ TrainingSetup set_up_training(const std::string& name, const BuildNetwork& build
   const Graph forward = loss_graph(name, build, loss, Mode::train);
   settle_loss_scale(optimizer, forward);
   Graph graph = make_training_graph(forward, optimizer);
-  const std::string network = fingerprint(network_graph(name, build, Mode::evaluate));
+  const auto network = names_of_network(network_graph(name, build, Mode::evaluate));
   PrecisionPlan plan = make_plan_for(graph, network, optimizer, given);
-  plan.network = network;
+  plan.network = network.front();
   if (!options.plan_reason.empty()) plan.reason = options.plan_reason;
   TrainingSetup setup{std::move(optimizer), std::move(options), std::move(graph), std::move(plan),
                       Graph(name)};

@@ -6,7 +6,7 @@
 
 #include "api/model_implementation.h"
 #include "base/log.h"
-#include "io/tensor_index.h"
+#include "base/name_index.h"
 #include "narrowgauge/checkpoint.h"
 
 namespace narrowgauge {
@@ -123,16 +123,16 @@ using Taken = std::vector<StateStore::NewValue>;
 LoadReport compare_weights(const Model::Implementation& model, const TensorFile& file,
                            LoadMatch match, Taken& taken) {
   LoadReport report;
-  const TensorIndex there(file);
+  const NameIndex there(file.tensors);
   for (const std::string& name : model.state_names()) {
-    const Tensor* const value = there.find(name);
+    const NamedTensor* const found = there.find(name);
     const TensorType wanted = model.store.declared(name).type();
-    if (!value) {
+    if (!found) {
       report.missing.push_back(name);
-    } else if (!fits_wanted(*value, wanted, match)) {
-      report.mismatched.push_back({name, wanted, value->type()});
+    } else if (!fits_wanted(found->tensor, wanted, match)) {
+      report.mismatched.push_back({name, wanted, found->tensor.type()});
     } else {
-      taken.push_back({name, value->cast(wanted.dtype)});
+      taken.push_back({name, found->tensor.cast(wanted.dtype)});
       const Tensor& tensor = taken.back().value;
       if (const std::int64_t count = count_not_finite_numbers(tensor); count > 0)
         report.not_finite.push_back({name, count, tensor.size()});

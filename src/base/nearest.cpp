@@ -2,19 +2,17 @@
 #include "base/nearest.h"
 
 #include <algorithm>
-#include <cctype>
 #include <numeric>
 #include <utility>
 #include <vector>
 
+#include "base/ascii.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge {
 namespace {
 
-bool same_letter(char a, char b) {
-  return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-}
+bool same_letter(char a, char b) { return lower(a) == lower(b); }
 
 // Letters to add, remove or change and neighbours to swap; case is ignored.
 std::size_t edit_distance(std::string_view a, std::string_view b) {

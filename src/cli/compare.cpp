@@ -121,6 +121,7 @@ std::vector<Settings> settled(const std::vector<std::string>& formats, const Set
   for (const std::string& format : formats) {
     Settings one = settings_in(settings, format);
     settle_auto(one, task);
+    keep_numbers_wide(one.precision, task);
     if (std::find(result.begin(), result.end(), one) == result.end()) result.push_back(one);
   }
   return result;
@@ -130,11 +131,10 @@ std::vector<Settings> settled(const std::vector<std::string>& formats, const Set
 std::vector<CompareCase> cases_of(const TrainFlags& flags, const std::vector<Settings>& all,
                                   const Task& task, const Folders& folders) {
   std::vector<CompareCase> cases;
-  for (Settings settings : all) {
+  for (const Settings& settings : all) {
     check_batch(settings, task);
     CheckpointOptions checkpoints;
     if (flags.output) checkpoints = folders.at(folder_of(flags, settings));
-    if (!settings.precision.is_mixed()) settings.precision.overrides.clear();
     keep_record(checkpoints, settings, task);
     cases.push_back({name_of(settings.precision),
                      make_optimizer(settings, task.training_size / settings.batch),
@@ -252,7 +252,6 @@ int run_compare(const TrainFlags& flags, Settings settings) {
     if (format != "auto") take(settings_in(settings, format));
   const Task task = prepare_training(settings);
   fit_batch(settings, task, flags);
-  keep_numbers_wide(settings.precision, task);
   const std::vector<Settings> all = settled(formats, settings, task);
   for (const Settings& one : all) take(one);
   const Comparison comparison =

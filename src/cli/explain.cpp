@@ -21,6 +21,7 @@
 #include "cli/settings.h"
 #include "cli/shape_flag.h"
 #include "cli/training.h"
+#include "precision/fingerprint.h"
 #include "precision/policy.h"
 #include "study/hoisted_values.h"
 
@@ -76,7 +77,7 @@ KernelQuestion question_of(const ExplainFlags& flags, std::int64_t batch) {
 }
 
 // Sizes that the file leaves open count as --batch.
-Answer answer_to_file(const ExplainFlags& flags, RunPrecision precision) {
+Answer answer_to_file(const ExplainFlags& flags, const RunPrecision& precision) {
   require(!precision.automatic && !flags.optimizer,
           "explain: a file of ONNX takes --amp off, f16 or bf16, and no --optimizer");
   Model model = Model::from_onnx(*flags.file, known_inputs(flags.known));
@@ -90,10 +91,13 @@ Answer answer_to_file(const ExplainFlags& flags, RunPrecision precision) {
     answer.kernels = explain_kernels(model, question);
     answer.hoisted = hoisted_values(model, question);
   }
-  if (flags.save_plan)
-    save_plan(flags.precision.plan ? plan_for(model, flags.precision)
-                                   : make_precision_plan(model.graph(Mode::evaluate), precision),
-              *flags.save_plan);
+  if (flags.save_plan) {
+    const Graph graph = model.graph(Mode::evaluate);
+    PrecisionPlan plan = flags.precision.plan ? plan_for(model, flags.precision)
+                                              : make_precision_plan(graph, precision);
+    plan.network = network_fingerprint(graph);
+    save_plan(plan, *flags.save_plan);
+  }
   return answer;
 }
 
@@ -132,6 +136,7 @@ Answer answer_to_run(const ExplainFlags& flags) {
   const Settings& settings = run.record.settings;
   require_network(settings);
   const RunPrecision precision = settle_precision(flags.precision, settings.precision);
+  check_used(precision, flags.precision);
   require(!precision.automatic, "explain: of a run, name a format in the place of --amp auto");
   const Task task = network_task(settings, run.record.images);
   Training training{settings.model, task.build, task.loss, make_optimizer(settings, some_steps),
@@ -154,10 +159,10 @@ Answer answer_to(const ExplainFlags& flags) {
   require(!flags.known.are_given() || flags.file, "--shape and --value: are for a file of ONNX");
   require(!flags.target || flags.kernels, "--target: needs --kernels, the formats are the same");
   if (flags.file && std::filesystem::is_directory(*flags.file)) return answer_to_run(flags);
-  if (flags.file)
-    return answer_to_file(flags, settle_precision(flags.precision, std::nullopt, {DType::f16}));
-  const NetworkChoice network = choose_network(flags.network);
   RunPrecision precision = settle_precision(flags.precision, std::nullopt, {DType::f16});
+  check_used(precision, flags.precision);
+  if (flags.file) return answer_to_file(flags, precision);
+  const NetworkChoice network = choose_network(flags.network);
   check_plan_alone(flags.precision);
   require(!flags.target || !precision.automatic,
           "--target: --amp auto is measured here, name a format");

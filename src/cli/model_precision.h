@@ -2,6 +2,7 @@
 // What a network predicts in: by a plan in a file, or as settled from the flags.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "cli/run_precision.h"
@@ -18,5 +19,9 @@ PrecisionPlan plan_for(const Model& model, const PrecisionFlags& flags);
 
 // Makes the network predict by the plan, where there is one, or else as settled.
 void set_precision(Model& model, const RunPrecision& settled, const PrecisionFlags& flags);
+// Sets it for these inputs, by which alone shapes of the model may be known. Throws UsageError
+// also for overrides that reach nothing.
+void set_precision(Model& model, const RunPrecision& settled, const PrecisionFlags& flags,
+                   std::span<const NamedTensor> inputs);
 
 }  // namespace narrowgauge::cli

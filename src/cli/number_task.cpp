@@ -60,6 +60,7 @@ Loss number_loss(const NumberFacts& numbers) {
 
 void keep_numbers_wide(RunPrecision& precision, const Task& task) {
   if (!task.images || task.images->numbers.empty()) return;
+  if (!precision.is_mixed() && !precision.automatic) return;
   for (const char* const name : node_names) {
     const std::string wish = concat(name, "=f32");
     if (std::ranges::find(precision.overrides, wish) == precision.overrides.end())

@@ -69,7 +69,9 @@ Amp amp_at_hand(const PrecisionFlags& flags, const std::optional<RunPrecision>& 
 void RunPrecision::set_amp(const Amp& amp) {
   narrow = amp.format;
   automatic = amp.automatic;
-  if (!is_mixed() && !automatic) master_weights = true;
+  if (is_mixed() || automatic) return;
+  master_weights = true;
+  overrides.clear();
 }
 
 void add_amp(CLI::App& app, const std::string& help, PrecisionFlags& flags) {

@@ -32,7 +32,7 @@ struct RunPrecision : PrecisionRequest {
   bool automatic = false;  // `narrow` is still to be chosen, by what is fastest here
 
   Amp amp() const { return {narrow, automatic}; }
-  void set_amp(const Amp& amp);  // in f32 all weights are masters
+  void set_amp(const Amp& amp);  // in f32 all weights are masters, and nothing is overridden
   bool operator==(const RunPrecision&) const = default;
 };
 

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/ascii.h"
 #include "base/nearest.h"
 #include "cli/command.h"
 #include "cli/common/exit_code.h"
@@ -55,8 +56,8 @@ std::string unknown_text(const CLI::App& app, const std::string& word) {
 
 // "Sentence" becomes "sentence"; --flags and words in capitals stay.
 std::string lower_first(std::string text) {
-  const bool sentence = text.size() > 1 && std::islower(static_cast<unsigned char>(text[1]));
-  if (sentence) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  const bool sentence = text.size() > 1 && is_small_letter(text[1]);
+  if (sentence) text[0] = lower(text[0]);
   return text.substr(0, text.find('\n'));
 }
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/unloading.h"
 #include "ir/inference.h"
 #include "ir/ports.h"
@@ -41,8 +42,8 @@ bool is_source(const Node& node) {
 }
 
 NodeOptions options_of(const Node& node) {
-  NodeOptions options{node.name, node.origin, node.phase,   node.instance,
-                      node.math, {},          node.autocast};
+  NodeOptions options{node.name, node.origin, node.phase,    node.instance,
+                      node.math, {},          node.autocast, node.file_nodes};
   for (const ValueInfo& output : node.outputs) options.storages.push_back(output.storage);
   return options;
 }
@@ -110,13 +111,6 @@ void Graph::output(std::string output_name, Value value) {
 
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
-
 bool has_ports_for(const OpRecord& op, std::size_t outputs) {
   const auto needed = static_cast<std::size_t>(
       std::ranges::count_if(op.outputs, [](const Port& p) { return !p.optional && !p.variadic; }));
@@ -156,6 +150,14 @@ std::string Graph::unique_name(const std::string& base) const {
   return candidate;
 }
 
+// Of a node to be added: those given, or else those of the scope, unless they say no more than its
+// name.
+std::vector<FileNode> Graph::file_nodes_of(const Node& node, std::vector<FileNode> given) const {
+  if (given.empty()) given = scope_.file_nodes;
+  if (given.size() == 1 && given[0] == FileNode{node.name, node.name}) given.clear();
+  return given;
+}
+
 Value Graph::add(const OpRecord& op, Attributes attributes, Values inputs, NodeOptions options) {
   watch_for_end_of_program();  // which finds the tables of ops, among others
   while (!inputs.empty() && inputs.back().is_absent()) inputs.pop_back();
@@ -167,6 +169,8 @@ Value Graph::add(const OpRecord& op, Attributes attributes, Values inputs, NodeO
   node.autocast = options.autocast ? options.autocast : scope_.autocast;
   node.name = options.name.empty() ? unique_name(scope_.prefix + lower(op.info.name))
                                    : std::move(options.name);
+  node.op = &op;
+  if (!is_source(node)) node.file_nodes = file_nodes_of(node, std::move(options.file_nodes));
   try {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].is_absent()) continue;
@@ -188,7 +192,6 @@ Value Graph::add(const OpRecord& op, Attributes attributes, Values inputs, NodeO
   int& named = by_name_.try_emplace(node.full_name(), -1).first->second;
   require(named < 0, "graph ", name_, ": node '", node.full_name(), "' exists already");
   named = index;
-  node.op = &op;
   node.attributes = std::move(attributes);
   node.inputs = std::move(inputs);
   nodes_.push_back(std::move(node));

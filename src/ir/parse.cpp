@@ -130,6 +130,11 @@ void parse_notes(Lexer& lexer, NodeOptions& options) {
       options.phase = parse_phase(lexer.word("@", "a phase"));
     } else if (lexer.accept("autocast=")) {
       options.autocast = parse_autocast(lexer);
+    } else if (lexer.accept("file_nodes=")) {
+      do {
+        const std::string name = lexer.string();
+        options.file_nodes.push_back({name, lexer.accept("=") ? lexer.string() : name});
+      } while (lexer.accept(","));
     } else {
       lexer.expect("storage=");
       do options.storages.push_back(Storage::parse(lexer.word(",", "a storage")));

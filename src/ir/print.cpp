@@ -132,6 +132,11 @@ void append_notes(std::string& out, const Node& node) {
   if (!node.origin.empty()) out += concat(" @origin=", quoted_text(node.origin));
   if (node.phase != Phase::forward) out += concat(" @phase=", name(node.phase));
   if (node.autocast) out += concat(" @autocast=", *node.autocast);
+  for (std::size_t i = 0; i < node.file_nodes.size(); ++i) {
+    const auto& [name, path] = node.file_nodes[i];
+    out += concat(i == 0 ? " @file_nodes=" : ",", quoted_text(name));
+    if (path != name) out += concat('=', quoted_text(path));
+  }
   bool plain = true;
   for (const ValueInfo& output : node.outputs) plain = plain && output.storage.is_plain();
   if (plain) return;

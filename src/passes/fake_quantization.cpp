@@ -45,10 +45,13 @@ Graph with_fake_quantization(const Graph& graph) {
           Tensor(before->outputs[0].type.dtype, known_dims(graph.type(node.input(1)).shape)));
     else
       zero = rebuild.mapped(zero);
+    NodeOptions options = options_of(node);
+    options.file_nodes = nodes_in_file(*before);
+    for (FileNode& each : nodes_in_file(node)) options.file_nodes.push_back(std::move(each));
     rebuild.map({i, 0}, rebuild.graph().add(
                             FakeQuantize{node.as<DequantizeLinear>().axis},
                             {rebuild.mapped(before->input(0)), rebuild.mapped(node.input(1)), zero},
-                            options_of(node)));
+                            std::move(options)));
   }
   return rebuild.finish();
 }

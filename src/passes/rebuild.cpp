@@ -60,6 +60,10 @@ Graph Rebuild::finish() {
   return std::move(graph_);
 }
 
+std::vector<FileNode> nodes_in_file(const Node& node) {
+  return node.file_nodes.empty() ? std::vector{FileNode{node.name, node.name}} : node.file_nodes;
+}
+
 Attributes with_regions(const Node& node, const std::function<Graph(const Graph&)>& pass) {
   if (regions_of(node).empty()) return node.attributes;
   return map_regions(*node.op, node.attributes, [&](const Region& region) {

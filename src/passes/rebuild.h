@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "ir/value_table.h"
 #include "narrowgauge/graph.h"
@@ -35,6 +36,9 @@ class Rebuild {
   Graph graph_;
   ValueTable<Value> map_;
 };
+
+// The nodes of a model file that a node stands for; itself, where it is called as in the file.
+std::vector<FileNode> nodes_in_file(const Node& node);
 
 // Applies a pass to the regions inside a node's attributes.
 Attributes with_regions(const Node& node, const std::function<Graph(const Graph&)>& pass);

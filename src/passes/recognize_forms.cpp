@@ -3,6 +3,7 @@
 
 #include "base/enumerate.h"
 #include "passes/forms/form.h"
+#include "passes/forms/joined_names.h"
 #include "passes/remove_dead_code.h"
 
 namespace narrowgauge {
@@ -21,17 +22,21 @@ std::optional<Value> rewritten(Forms& forms, int node) {
 Graph recognize_forms(const Graph& graph) {
   Rebuild rebuild(graph);
   Forms forms(graph, rebuild);
+  JoinedNames names(rebuild);
   for (const auto& [i, node] : enumerate(graph.nodes())) {
     rebuild.graph().set_scope(
         {.origin = node.full_name(), .phase = node.phase, .autocast = node.autocast});
+    const int first = static_cast<int>(rebuild.graph().nodes().size());
     const std::optional<Value> value = is_source(node) ? std::nullopt : rewritten(forms, i);
     rebuild.graph().set_scope({});
-    if (value)
+    if (value) {
+      names.join(i, first, *value);
       rebuild.map({i, 0}, *value);
-    else
+    } else {
       rebuild.copy(i);
+    }
   }
-  return remove_dead_code(rebuild.finish());
+  return remove_dead_code(names.given_to(rebuild.finish()));
 }
 
 }  // namespace narrowgauge

@@ -2,7 +2,9 @@
 #include "precision/fingerprint.h"
 
 #include <algorithm>
+#include <set>
 
+#include "base/enumerate.h"
 #include "base/sha256.h"
 #include "ir/attributes.h"
 
@@ -52,7 +54,57 @@ std::string node_text(const Graph& graph, const Node& node) {
   return out + attributes.text;
 }
 
+std::string hash_of(std::vector<std::string> parts) {
+  std::sort(parts.begin(), parts.end());
+  Sha256 hash;
+  for (const std::string& part : parts) hash.update(concat(part.size(), ':', part));
+  return hash.hex().substr(0, 16);
+}
+
+// The paths in their file of the nodes through which numbers flow, those of regions too. What is
+// computed from sizes alone is constant in other graphs of the same file.
+class FlowingNodes {
+ public:
+  std::set<std::string> paths;
+
+  void add(const Graph& graph) {
+    std::set<Value> flowing;
+    for (const auto& [i, node] : enumerate(graph.nodes())) {
+      const bool begins = node.is<StateValue>() || node.is<Input>();
+      const bool goes_on =
+          std::ranges::any_of(node.inputs, [&](Value value) { return flowing.contains(value); });
+      for (int o = 0; o < std::ssize(node.outputs); ++o)
+        if ((begins || goes_on) && !is_integer(node.output(o).type.dtype)) flowing.insert({i, o});
+      for (const Region& region : regions_of(node)) add(*region);
+      if (goes_on && regions_of(node).empty() && flowing.contains({i, 0})) add(node);
+    }
+  }
+
+ private:
+  void add(const Node& node) {
+    if (node.file_nodes.empty()) paths.insert(node.name);
+    for (const FileNode& in_file : node.file_nodes) paths.insert(in_file.path);
+  }
+};
+
 }  // namespace
+
+std::string network_fingerprint(const Graph& graph) {
+  FlowingNodes nodes;
+  nodes.add(graph);
+  std::vector<std::string> parts(nodes.paths.begin(), nodes.paths.end());
+  for (const Value input : graph.inputs())
+    parts.push_back(concat("input ", graph.value_name(input), ' ',
+                           kind_text(graph.type(input).dtype, graph.type(input).shape.size())));
+  for (const State& state : graph.states())  // which is a statistic depends on what is trained
+    parts.push_back(concat("state ", state.name, ' ', state.type));
+  for (const GraphOutput& output : graph.outputs()) parts.push_back("output " + output.name);
+  return hash_of(std::move(parts));
+}
+
+std::vector<std::string> names_of_network(const Graph& graph) {
+  return {network_fingerprint(graph), fingerprint(graph)};
+}
 
 std::string fingerprint(const Graph& graph) {
   std::vector<std::string> parts;
@@ -62,10 +114,7 @@ std::string fingerprint(const Graph& graph) {
                            graph.value_name(state.next), '\n'));
   for (const GraphOutput& output : graph.outputs())
     parts.push_back(concat("output ", output.name, ' ', graph.value_name(output.value), '\n'));
-  std::sort(parts.begin(), parts.end());
-  Sha256 hash;
-  for (const std::string& part : parts) hash.update(concat(part.size(), ':', part));
-  return hash.hex().substr(0, 16);
+  return hash_of(std::move(parts));
 }
 
 }  // namespace narrowgauge

@@ -4,9 +4,10 @@
 #include <set>
 #include <string_view>
 
+#include "base/name_index.h"
 #include "precision/fingerprint.h"
-#include "precision/plan_index.h"
 #include "precision/policy.h"
+#include "precision/vertices.h"
 
 namespace narrowgauge {
 
@@ -20,6 +21,16 @@ void forget_unknown_causes(PrecisionPlan& plan) {
     if (!names.contains(entry.cause)) entry.cause.clear();
 }
 
+// The line about a node in the plan of another graph. That may have had fewer rounds of a loop:
+// those beyond compute as the first.
+const PlanEntry* example_of(const PrecisionVertex& vertex, const NameIndex<PlanEntry>& plan) {
+  const PlanEntry* found = plan.find(vertex.name);
+  if (found || vertex.kind == PrecisionVertex::Kind::link) return found;
+  for (const FileNode& node : vertex.node->file_nodes)
+    if ((found = plan.find(node.path)) || (found = plan.find(node.name))) return found;
+  return nullptr;
+}
+
 }  // namespace
 
 PrecisionPlan follow(const PrecisionPlan& plan, const Graph& f32_graph) {
@@ -28,12 +39,17 @@ PrecisionPlan follow(const PrecisionPlan& plan, const Graph& f32_graph) {
       f32_graph, {.narrow = plan.narrow, .f32_math = plan.f32_math, .policy = plan.policy});
   result.master_weights = plan.master_weights;
   result.rounding = plan.rounding;
+  result.network = plan.network;
   const std::string state = record_of<StateValue>().full_name();
-  const PlanIndex examples(plan);
-  for (PlanEntry& entry : result.entries) {
-    const PlanEntry* example = examples.find(entry.name);
+  const NameIndex examples(plan.entries);
+  const std::vector<PrecisionVertex> vertices = precision_vertices(f32_graph);
+  for (std::size_t v = 0; v < vertices.size(); ++v) {
+    PlanEntry& entry = result.entries[v];
+    const PlanEntry* example = example_of(vertices[v], examples);
     if (!example || example->op != entry.op) continue;
-    if (entry.op == state || (example->dtype && entry.dtype)) entry = *example;
+    if (entry.op != state && !(example->dtype && entry.dtype)) continue;
+    entry = *example;
+    entry.name = vertices[v].name;
   }
   forget_unknown_causes(result);
   return result;

@@ -20,13 +20,12 @@ class Lists {
       : graph_(graph),
         wanted_(wanted),
         narrow_nodes_(narrow_nodes),
-        vertices_(colouring_vertices(graph)) {
+        vertices_(colouring_vertices(graph)),
+        overrides_(wanted, vertices_) {
     const DType narrow = wanted.narrow;
     require(is_narrow(narrow), "precision: the narrow format must be f16 or bf16, got ", narrow);
     require(is_f32_math(wanted.f32_math), "precision: contractions in f32 are ", f32_math_words,
             ", got ", wanted.f32_math);
-    for (const std::string& text : wanted.overrides) overrides_.push_back(parse_override(text));
-    matched_ = match_overrides(overrides_, vertices_);
   }
 
   PrecisionPlan plan() {
@@ -60,19 +59,15 @@ class Lists {
   Candidate candidate(std::size_t v) {
     const PrecisionVertex& vertex = vertices_[v];
     Candidate result{list_class(v), {}, false, ""};
-    const Override* override_of = matched_[v];
-    const bool by_node = override_of && is_by_name(*override_of, vertex);
-    if (override_of && override_of->precision) {
-      require(!by_node || vertex.kind != Kind::cast, "precision: override '", override_of->text,
-              "': a cast has no class, only a format");
+    const Override* override_of = overrides_.of(v);
+    const bool is_named_cast =
+        vertex.kind == Kind::cast && override_of && is_by_name(*override_of, vertex);
+    if (override_of && override_of->precision && !is_named_cast) {
       result.precision = *override_of->precision;
       result.note = override_of->text;
     }
     if (const auto nothing = nothing_to_choose(vertex)) {
       result.refusal = *nothing;
-      const bool keeps = !wanted_.master_weights && is_parameter(vertex);
-      require(!by_node || keeps, "precision: override '", override_of ? override_of->text : "",
-              "': nothing to choose, ", text(*nothing));
       result.note.clear();
       return result;
     }
@@ -132,7 +127,7 @@ class Lists {
     if (colour.cause >= 0) result.cause = vertices_[static_cast<std::size_t>(colour.cause)].name;
     if (!nothing_to_choose(vertex)) {
       result.dtype = colour.narrow ? wanted_.narrow : DType::f32;
-      if (colour.rule == PrecisionRule::override_by_name) result.dtype = matched_[v]->dtype;
+      if (colour.rule == PrecisionRule::override_by_name) result.dtype = overrides_.of(v)->dtype;
     }
     result.math = math_contract(vertex, result.dtype, wanted_.f32_math);
     return result;
@@ -142,8 +137,7 @@ class Lists {
   const PrecisionRequest& wanted_;
   const NarrowNodes& narrow_nodes_;
   std::vector<PrecisionVertex> vertices_;
-  std::vector<Override> overrides_;
-  std::vector<const Override*> matched_;
+  MatchedOverrides overrides_;
 };
 
 }  // namespace

@@ -87,13 +87,12 @@ class NodeByNode {
         wanted_(wanted),
         decide_(decide),
         vertices_(precision_vertices(graph)),
-        formats_(vertices_, plan_.entries) {
+        formats_(vertices_, plan_.entries),
+        overrides_(wanted, vertices_) {
     require(is_narrow(wanted.narrow), "precision: the narrow format must be f16 or bf16, got ",
             wanted.narrow);
     require(is_f32_math(wanted.f32_math), "precision: contractions in f32 are ", f32_math_words,
             ", got ", wanted.f32_math);
-    for (const std::string& text : wanted.overrides) overrides_.push_back(parse_override(text));
-    matched_ = match_overrides(overrides_, vertices_);
   }
 
   PrecisionPlan plan() {
@@ -103,7 +102,7 @@ class NodeByNode {
     plan_.policy = wanted_.policy;
     plan_.f32_math = wanted_.f32_math;
     for (std::size_t v = 0; v < vertices_.size(); ++v)
-      plan_.entries.push_back(entry(vertices_[v], matched_[v]));
+      plan_.entries.push_back(entry(vertices_[v], overrides_.of(v)));
     return std::move(plan_);
   }
 
@@ -113,10 +112,6 @@ class NodeByNode {
     result.name = vertex.name;
     result.op = vertex.node->op->full_name();
     if (const auto nothing = nothing_to_choose(vertex)) {
-      const bool by_node = override_of && is_by_name(*override_of, vertex);
-      const bool keeps = !wanted_.master_weights && is_parameter(vertex);
-      require(!by_node || keeps, "precision: override '", override_of ? override_of->text : "",
-              "': nothing to choose, ", text(*nothing));
       result.rule = *nothing;
     } else {
       const FormatChoice choice = supported(vertex, choose(vertex, override_of));
@@ -158,8 +153,7 @@ class NodeByNode {
   std::vector<PrecisionVertex> vertices_;
   PrecisionPlan plan_;
   FormatsSoFar formats_;
-  std::vector<Override> overrides_;
-  std::vector<const Override*> matched_;
+  MatchedOverrides overrides_;
 };
 
 }  // namespace

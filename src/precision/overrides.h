@@ -15,20 +15,34 @@ namespace narrowgauge {
 
 struct Override {
   std::string text;     // as it was written
-  std::string pattern;  // of names of ops and entries, and of the names that nodes have in regions
+  std::string pattern;  // of names of ops, entries, and nodes of regions and model files
   std::optional<PrecisionClass> precision;
   std::optional<DType> dtype;  // f32, f16 or bf16; one of the two is set
+
+  bool wants_as(const Override& other) const {
+    return precision == other.precision && dtype == other.dtype;
+  }
 };
 
 Override parse_override(std::string_view text);  // throws UsageError
 
 // Whether the override is for this vertex by its name, not by a pattern or an op. What stands in a
-// region is called by its path ("loop1:body:mul") or by the name that it has there ("mul").
+// region is called by its path ("loop1:body:mul") or by the name that it has there ("mul"), and
+// what stands for nodes of a model file by theirs.
 bool is_by_name(const Override& rule, const PrecisionVertex& vertex);
 
-// The last override that fits each vertex, or nullptr. Throws UsageError for one that fits no
-// vertex of the graph and names no op.
-std::vector<const Override*> match_overrides(std::span<const Override> overrides,
-                                             std::span<const PrecisionVertex> vertices);
+// The overrides of a request with the places of the graph that they reach.
+class MatchedOverrides {
+ public:
+  // Throws UsageError for an override that reaches no place with a choice and names no op, and for
+  // two that name nodes of a file which became one op, and want it differently.
+  MatchedOverrides(const PrecisionRequest& wanted, std::span<const PrecisionVertex> vertices);
+  // The last that fits the vertex, by its place among those given; nullptr: none.
+  const Override* of(std::size_t vertex) const { return matched_[vertex]; }
+
+ private:
+  std::vector<Override> overrides_;
+  std::vector<const Override*> matched_;
+};
 
 }  // namespace narrowgauge

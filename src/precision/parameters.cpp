@@ -4,9 +4,9 @@
 #include <set>
 
 #include "base/enumerate.h"
+#include "base/name_index.h"
 #include "ops/nn/batch_normalization.h"
 #include "precision/overrides.h"
-#include "precision/plan_index.h"
 #include "precision/plan_text.h"
 #include "tensor/dtype_sets.h"
 
@@ -33,7 +33,8 @@ class Readers {
   }
 
   // The narrow format in which all read it; nothing where one reads f32 or nobody reads it.
-  std::optional<DType> narrow_format(const std::string& parameter, const PlanIndex& plan) {
+  std::optional<DType> narrow_format(const std::string& parameter,
+                                     const NameIndex<PlanEntry>& plan) {
     std::set<DType> formats;
     for (const auto& [node, port] : of_[parameter]) {
       const PortFormat format = node->op->input_port(port).format;
@@ -72,16 +73,15 @@ void keep_parameters_narrow(PrecisionPlan& plan, const Graph& f32_graph,
   plan.master_weights = false;
   plan.rounding = wanted.rounding;
   const std::vector<PrecisionVertex> vertices = precision_vertices(f32_graph);
-  std::vector<Override> overrides;
-  for (const std::string& text : wanted.overrides) overrides.push_back(parse_override(text));
-  const auto matched = match_overrides(overrides, vertices);
+  const MatchedOverrides overrides(wanted, vertices);
   Readers readers(f32_graph);
-  const PlanIndex entries(plan);
+  const NameIndex entries(plan.entries);
   for (std::size_t v = 0; v < vertices.size(); ++v) {
     PlanEntry& entry = plan.entries[v];
     if (!is_parameter(vertices[v])) continue;
-    if (matched[v] && matched[v]->dtype)
-      set_format(entry, matched[v]->dtype, PrecisionRule::override_by_name, matched[v]->text);
+    const Override* const rule = overrides.of(v);
+    if (rule && rule->dtype)
+      set_format(entry, rule->dtype, PrecisionRule::override_by_name, rule->text);
     else if (const auto format = readers.narrow_format(entry.name, entries); format && !entry.dtype)
       set_format(entry, format, PrecisionRule::kept_narrow, "");
   }

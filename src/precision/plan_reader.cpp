@@ -19,9 +19,8 @@ namespace {
 
 class PlanReader {
  public:
-  // `network` is the fingerprint of the predictions of the network that the graph trains, or of the
-  // graph itself, or "".
-  PlanReader(std::string_view text, const Graph& graph, std::string network)
+  // `network` has the names of the network that the graph trains or predicts with.
+  PlanReader(std::string_view text, const Graph& graph, std::vector<std::string> network)
       : text_(text),
         graph_(graph),
         fingerprint_(fingerprint(graph)),
@@ -91,7 +90,9 @@ class PlanReader {
   // of one network may follow each other's plans.
   bool is_of_graph_or_network() const {
     if (!is_of_other_graph()) return true;
-    return !network_.empty() && (plan_.model == network_ || plan_.network == network_);
+    return std::ranges::any_of(network_, [&](const std::string& name) {
+      return plan_.model == name || plan_.network == name;
+    });
   }
 
   Tokens header_line(std::string_view key, std::size_t words) {
@@ -301,7 +302,8 @@ class PlanReader {
 
   std::string_view text_;
   const Graph& graph_;
-  const std::string fingerprint_, network_;
+  const std::string fingerprint_;
+  const std::vector<std::string> network_;
   std::vector<PrecisionVertex> vertices_;
   std::map<std::string, const PrecisionVertex*> by_name_;
   std::map<std::string, int> lines_;
@@ -313,12 +315,13 @@ class PlanReader {
 }  // namespace
 
 PrecisionPlan read_plan(std::string_view text, const Graph& f32_graph) {
-  return PlanReader(text, f32_graph, fingerprint(f32_graph)).read();
+  return PlanReader(text, f32_graph, names_of_network(f32_graph)).read();
 }
 
 PrecisionPlan read_named_plan(std::string_view text, const std::string& who, const Graph& f32_graph,
-                              const std::string& network) try {
-  return PlanReader(text, f32_graph, network.empty() ? fingerprint(f32_graph) : network).read();
+                              const std::vector<std::string>& network) try {
+  return PlanReader(text, f32_graph, network.empty() ? names_of_network(f32_graph) : network)
+      .read();
 } catch (const ModelError& error) {
   throw ModelError(concat(who, ", ", error.what()));
 }
@@ -334,7 +337,8 @@ void require_same_model(const PrecisionPlan& plan, const Graph& f32_graph) {
 }
 
 void require_same_network(const PrecisionPlan& plan, const Graph& f32_graph) {
-  if (plan.network != fingerprint(f32_graph)) require_same_model(plan, f32_graph);
+  const std::vector<std::string> names = names_of_network(f32_graph);
+  if (std::ranges::find(names, plan.network) == names.end()) require_same_model(plan, f32_graph);
 }
 
 }  // namespace narrowgauge

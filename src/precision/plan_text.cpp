@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/atomic_file.h"
+#include "base/name_index.h"
 #include "ir/text.h"
-#include "precision/plan_index.h"
 
 namespace narrowgauge {
 
@@ -157,7 +157,7 @@ std::vector<PlanChange> diff(const PrecisionPlan& before, const PrecisionPlan& a
     return plan.master_weights ? std::string() : std::string(name(plan.rounding));
   };
   compare(changes, "weight-rounding", rounding(before), rounding(after));
-  const PlanIndex first(before), second(after);
+  const NameIndex first(before.entries), second(after.entries);
   for (const PlanEntry& entry : before.entries) {
     const PlanEntry* other = second.find(entry.name);
     compare(changes, entry.name, change_text(entry), other ? change_text(*other) : "");

@@ -70,6 +70,9 @@ std::optional<DType> format_of_policy(std::string_view name) {
 void check(const PrecisionRequest& wanted) {
   require(!wanted.in_f64 || !wanted.is_mixed(),
           "precision: in f64 nothing is narrow, expected narrow f32, got ", wanted.narrow);
+  require(!wanted.in_f64 || wanted.overrides.empty(),
+          "precision: in f64 nothing is narrow, expected no overrides, got ",
+          wanted.overrides.size());
 }
 
 void require_effect(const PrecisionPlan& plan) {

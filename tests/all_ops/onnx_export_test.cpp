@@ -30,7 +30,7 @@ const std::set<std::string, std::less<>> inexpressible{
     "ng.RandomKey",      "ng.KeptElements", "ng.NormalizeAgain",
     "ng.Fused",          "ng.Relayout",     "ng.GradientHealth",
     "ng.ClipMultiplier", "ng.LearningRate", "ng.SigmoidCrossEntropy",
-    "ng.RoundWeight",    "ng.MaxPoolTaken"};
+    "ng.RoundWeight",    "ng.MaxPoolTaken", "ng.RoiAlignTaken"};
 
 bool is_for_training(std::string_view op) {
   return op.ends_with("Gradient") || op.ends_with("Update") || inexpressible.contains(op);

@@ -170,6 +170,110 @@ TEST(file_plans, overrides_reach_into_regions_by_path_and_by_the_names_of_the_fi
   EXPECT_EQ(read_plan(print(other), graph), other);
 }
 
+// Twice the rows in each of 3 rounds, so that these become nodes one after another, with a product
+// in each; outside of the loop a node is called as that of the second round would be.
+SmallModel growing() {
+  onnx::Graph body;
+  body.inputs = {onnx_value("i", "i64[]"), onnx_value("go", "bool[]"), onnx_value("h", "f32[M,4]")};
+  body.nodes = {onnx_node("MatMul", {"h", "w"}, {"p"}),
+                onnx_node("Concat", {"h", "p"}, {"next"}, {{"axis", std::int64_t{0}}}),
+                onnx_node("Identity", {"go"}, {"on"})};
+  body.nodes[0].name = "product";
+  for (const char* name : {"on", "next"}) {
+    body.outputs.emplace_back();
+    body.outputs.back().name = name;
+  }
+  SmallModel model(17);
+  model.input("x", "f32[2,4]").initializer("m", integers({}, {3})).initializer("w", weight(4, 4));
+  model.initializer("true", Tensor::full(DType::boolean, {}, 1));
+  model.node("Loop", {"m", "true", "x"}, {"y"}, {{"body", onnx::Box<onnx::Graph>(body)}});
+  call(model, "rounds");
+  model.node("MatMul", {"y", "w"}, {"z"});
+  call(model, "product_2");
+  model.node("Relu", {"z"}, {"r"});
+  return model.output("r");
+}
+
+// The formats of all products, in the order of the graph.
+std::string products(const PrecisionPlan& plan) {
+  std::string formats;
+  for (const PlanEntry& entry : plan.entries)
+    if (entry.op == "MatMul") formats += concat(entry.name, ' ', *entry.dtype, ' ');
+  return formats;
+}
+
+TEST(file_plans, overrides_reach_all_rounds_of_a_loop_that_is_written_out) {
+  const Graph graph = growing().graph();
+  EXPECT_EQ(products(plan_of(graph)), "product f16 product_3 f16 product_4 f16 product_2 f16 ");
+  for (const char* pattern : {"product", "rounds:body:product", "rounds:*", "*:product"})
+    EXPECT_EQ(products(plan_of(graph, {concat(pattern, "=f32")})),
+              "product f32 product_3 f32 product_4 f32 product_2 f16 ")
+        << pattern;
+  EXPECT_EQ(products(plan_of(graph, {"product=f32", "product_3=f16"})),
+            "product f32 product_3 f16 product_4 f32 product_2 f16 ");
+  EXPECT_EQ(products(plan_of(graph, {"product_2=f32"})),
+            "product f16 product_3 f16 product_4 f16 product_2 f32 ");
+}
+
+// A function that is called twice, with a product and a sigmoid times its argument inside.
+TEST(file_plans, overrides_reach_all_calls_of_a_function_and_forms_inside) {
+  onnx::Function function;
+  function.name = "Block";
+  function.domain = "local";
+  function.inputs = {"a"};
+  function.outputs = {"b"};
+  SmallModel model = fetched();
+  function.opset_imports = model.model.opset_imports;
+  function.nodes = {onnx_node("MatMul", {"a", "a"}, {"p"}), onnx_node("Sigmoid", {"p"}, {"s"}),
+                    onnx_node("Mul", {"p", "s"}, {"b"})};
+  const char* const names[] = {"product", "gate", "gated"};
+  for (std::size_t i = 0; i < 3; ++i) function.nodes[i].name = names[i];
+  model.model.functions = {function};
+  model.model.opset_imports.emplace_back();
+  model.model.opset_imports.back().domain = "local";
+  model.model.opset_imports.back().version = 1;
+  model.model.graph.inputs[0] = onnx_value("x", "f32[4,4]");
+  for (const auto& [from, to] : {std::pair("r", "c"), std::pair("c", "d")}) {
+    model.node("Block", {from}, {to});
+    model.model.graph.nodes.back().domain = "local";
+    call(model, concat("block ", to));
+  }
+  model.node("MatMul", {"d", "w"}, {"e"}).node("Relu", {"e"}, {"z"}).output("z");
+  const Graph graph = Model::from_onnx(saved(model)).graph(Mode::evaluate);
+  const auto formats = [&](std::vector<std::string> overrides) {
+    const PrecisionPlan plan = plan_of(graph, std::move(overrides));
+    std::string text;
+    for (const char* const name : {"product", "gated", "product_2", "gated_2"})
+      text += format_of(plan, name) + ' ';
+    return text;
+  };
+  EXPECT_EQ(formats({}), "f16 f16 f16 f16 ");
+  EXPECT_EQ(formats({"product=f32"}), "f32 f32 f32 f32 ");
+  EXPECT_EQ(formats({"gate=f32"}), "f16 f32 f16 f32 ");
+  EXPECT_EQ(formats({"block c:gate=f32"}), "f16 f32 f16 f16 ");
+  EXPECT_EQ(formats({"block d:*=f32"}), "f16 f16 f32 f32 ");
+  EXPECT_EQ(formats({"gated=f32", "gated_2=f16"}), "f16 f32 f16 f16 ");
+  EXPECT_EQ(refusal([&] {
+              formats({"gate=f32", "gated=bf16"});
+            }),
+            "precision: override 'gate=f32' and override 'gated=bf16' differ, and name nodes that "
+            "became one, Swish 'gated'");
+  EXPECT_NE(refusal([&] { formats({"gte=f32"}); }).find("did you mean gate?"), std::string::npos);
+}
+
+TEST(file_plans, nothing_is_overridden_in_silence_where_nothing_is_narrow) {
+  const Graph graph = looped().graph();
+  const auto said = [&](const std::string& text) {
+    return refusal([&] { make_precision_plan(graph, {.overrides = {text}}); });
+  };
+  EXPECT_NE(said("inner/prodct=f32").find("no node of this name"), std::string::npos);
+  EXPECT_NE(said("inner/product=f16").find("f32 was asked for"), std::string::npos);
+  EXPECT_EQ(said("inner/product=f32"), "");
+  Model model = Model::from_onnx(saved(looped()));
+  EXPECT_THROW(model.set_precision({.overrides = {"inner/product=f32"}, .in_f64 = true}),
+               UsageError);
+}
+
 // Exporters count the nodes of each graph anew.
 TEST(file_plans, nodes_of_regions_keep_names_that_captured_values_have_too) {
   onnx::Graph branch;

@@ -12,18 +12,28 @@
 #include <csignal>
 #include <filesystem>
 #include <functional>
-#include <locale>
 
 #include "api/small_training.h"
 #include "io/files.h"
+#include "io/onnx_small_model.h"
 #include "narrowgauge/csv_log.h"
 #include "narrowgauge/narrowgauge.h"
+#include "ops/table.h"
+#include "support/comma_locale.h"
 
 namespace narrowgauge::surroundings_test {
 namespace {
 
 using testing_files::read_file;
 using testing_files::TemporaryFolder;
+
+// A cast to a type that is named in capitals, as old opsets do.
+std::string cast_type() {
+  testing_support::SmallModel model(5);
+  model.input("x", "f32[2]").node("Cast", {"x"}, {"y"}, {{"to", std::string("INT32")}});
+  const Graph graph = model.output("y").graph();
+  return concat(graph.type(graph.outputs()[0].value));
+}
 
 // A training with its files, an evaluation, an engine and its answers, as digits.
 std::string everything(const std::string& folder) {
@@ -32,6 +42,7 @@ std::string everything(const std::string& folder) {
   enable_mixed_precision(optimizer, DType::bf16);
   Model model("small", small_network(), 3);
   const auto data = small_source(72);
+  std::string graph;
   {
     Trainer trainer(model, softmax_cross_entropy(), optimizer, {.deterministic = true});
     FitOptions how{.epochs = 2, .batch = 24};
@@ -41,6 +52,8 @@ std::string everything(const std::string& folder) {
     trainer.save(folder + "/run");
     trainer.fit(data, data, {.epochs = 3, .batch = 24});
     trainer.resume(folder + "/run");
+    graph = print(parse(print(trainer.graph()), op_table()));
+    EXPECT_EQ(read_plan(print(trainer.plan()), trainer.graph()), trainer.plan());
   }
   CsvLog log(folder + "/log.csv");
   log.add(1, {{"loss", 0.125}});
@@ -49,7 +62,7 @@ std::string everything(const std::string& folder) {
   options.calibration = data;
   convert(model, options).save(folder + "/small.onnx");
   const Tensor scores = Engine::open(folder + "/small.onnx").predict(small_batch(1)[0]);
-  std::string text = model.sha256() + read_file(folder + "/log.csv");
+  std::string text = cast_type() + model.sha256() + graph + read_file(folder + "/log.csv");
   for (std::int64_t i = 0; i < 16; ++i) text += concat(' ', scores.at(i));
   return text;
 }
@@ -64,16 +77,18 @@ class Surroundings : public testing::Test {
   const std::string usual = everything(folder / "usual");
 };
 
-struct Commas : std::numpunct<char> {
-  char do_decimal_point() const override { return ','; }
-  char do_thousands_sep() const override { return '.'; }
-  std::string do_grouping() const override { return "\1"; }
-};
-
-TEST_F(Surroundings, a_locale_with_commas) {
-  const std::locale former = std::locale::global(std::locale(std::locale::classic(), new Commas));
+TEST_F(Surroundings, streams_with_commas) {
+  const testing_support::CommasInStreams commas;
   expect_as_usual();
-  std::locale::global(former);
+}
+
+// One with commas in numbers, and one in which the small letter of I is another.
+TEST_F(Surroundings, locales_of_other_languages) {
+  for (const char* const language : {"de_DE", "tr_TR"}) {
+    const testing_support::LocaleOfLanguage locale(language);
+    if (!locale.why_not().empty()) GTEST_SKIP() << locale.why_not();
+    expect_as_usual();
+  }
 }
 
 TEST_F(Surroundings, no_standard_streams_and_another_folder) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 
+#include "api/every_layer.h"
 #include "api/small_training.h"
 #include "support/own_process.h"
 
@@ -20,10 +21,10 @@ constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 const double odd_numbers[] = {NAN, INFINITY, -INFINITY, -1, 1e300};
 
-using Layer = std::function<Value(Network&, Value)>;
+using AddLayer = std::function<Value(Network&, Value)>;
 
 // A network of this layer alone, over an input of such a shape.
-void build(const Shape& shape, DType dtype, const Layer& layer) {
+void build(const Shape& shape, DType dtype, const AddLayer& layer) {
   for (const Mode mode : {Mode::train, Mode::evaluate})
     Model("net", [&](Network& net) {
       return layer(net, net.input("x", shape, dtype));
@@ -31,14 +32,14 @@ void build(const Shape& shape, DType dtype, const Layer& layer) {
 }
 
 // Expects that a layer is refused over any of these.
-void expect_refused(const char* what, const std::vector<Shape>& shapes, const Layer& layer) {
+void expect_refused(const char* what, const std::vector<Shape>& shapes, const AddLayer& layer) {
   for (const Shape& shape : shapes)
     EXPECT_TRUE(ends_by_usage_error([&] { build(shape, DType::f32, layer); }, ""))
         << what << " over " << concat(shape);
 }
 
 // How it ends to build a layer over each of these, whatever is refused.
-std::string outcome_over(const std::vector<Shape>& shapes, const Layer& layer) {
+std::string outcome_over(const std::vector<Shape>& shapes, const AddLayer& layer) {
   return outcome_in_own_process([&] {
     for (const Shape& shape : shapes)
       for (const DType dtype : {DType::f32, DType::i64, DType::boolean, DType::u8}) try {
@@ -50,7 +51,7 @@ std::string outcome_over(const std::vector<Shape>& shapes, const Layer& layer) {
 }
 
 // Expects that a layer over each of these is built or refused.
-void expect_no_crash(const char* what, const std::vector<Shape>& shapes, const Layer& layer) {
+void expect_no_crash(const char* what, const std::vector<Shape>& shapes, const AddLayer& layer) {
   if (outcome_over(shapes, layer) == "returned") return;
   for (const Shape& shape : shapes)
     EXPECT_EQ(outcome_over({shape}, layer), "returned") << what << " over " << concat(shape);
@@ -80,54 +81,9 @@ const std::vector<Shape>& odd_shapes() {
   return all;
 }
 
-struct NamedLayer {
-  const char* name;
-  Layer add;
-};
-
 TEST(wrong_arguments, any_layer_takes_or_refuses_any_shape_and_dtype) {
-  const std::vector<NamedLayer> layers{
-      {"conv", [](Network& net, Value x) { return net.conv(x, 2); }},
-      {"conv_transpose", [](Network& net, Value x) { return net.conv_transpose(x, 2); }},
-      {"linear", [](Network& net, Value x) { return net.linear(x, 2); }},
-      {"batch_norm", [](Network& net, Value x) { return net.batch_norm(x); }},
-      {"layer_norm", [](Network& net, Value x) { return net.layer_norm(x); }},
-      {"group_norm", [](Network& net, Value x) { return net.group_norm(x, 2); }},
-      {"rms_norm", [](Network& net, Value x) { return net.rms_norm(x); }},
-      {"lstm", [](Network& net, Value x) { return net.lstm(x, 3); }},
-      {"gru", [](Network& net, Value x) { return net.gru(x, 3); }},
-      {"rotary_embedding", [](Network& net, Value x) { return net.rotary_embedding(x); }},
-      {"embedding", [](Network& net, Value x) { return net.embedding(x, 5, 2); }},
-      {"attention", [](Network& net, Value x) { return net.attention(x, x, x, {.heads = 2}); }},
-      {"cross_attention",
-       [](Network& net, Value x) { return net.cross_attention(x, x, {.heads = 2}); }},
-      {"dropout", [](Network& net, Value x) { return net.dropout(x, 0.5); }},
-      {"relu", [](Network& net, Value x) { return net.relu(x); }},
-      {"relu6", [](Network& net, Value x) { return net.relu6(x); }},
-      {"gelu", [](Network& net, Value x) { return net.gelu(x); }},
-      {"sigmoid", [](Network& net, Value x) { return net.sigmoid(x); }},
-      {"tanh", [](Network& net, Value x) { return net.tanh(x); }},
-      {"add", [](Network& net, Value x) { return net.add(x, x); }},
-      {"max_pool", [](Network& net, Value x) { return net.max_pool(x); }},
-      {"average_pool", [](Network& net, Value x) { return net.average_pool(x); }},
-      {"global_average_pool", [](Network& net, Value x) { return net.global_average_pool(x); }},
-      {"flatten", [](Network& net, Value x) { return net.flatten(x); }},
-      {"reshape",
-       [](Network& net, Value x) {
-         return net.reshape(x, {n, 7});
-       }},
-      {"expand",
-       [](Network& net, Value x) {
-         return net.expand(x, {n, 7});
-       }},
-      {"concat",
-       [](Network& net, Value x) {
-         return net.concat({x, x}, 1);
-       }},
-      {"slice", [](Network& net, Value x) { return net.slice(x, 1, 0, 2); }},
-      {"gradients", [](Network& net, Value x) { return net.gradients(x, {x})[0]; }},
-  };
-  for (const NamedLayer& layer : layers) expect_no_crash(layer.name, odd_shapes(), layer.add);
+  for (const Layer& layer : every_layer())
+    expect_no_crash(layer.name.c_str(), odd_shapes(), layer.add);
 }
 
 TEST(wrong_arguments, any_loss_takes_or_refuses_any_prediction) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 
+#include "api/every_layer.h"
 #include "api/small_training.h"
 #include "support/own_process.h"
 
@@ -84,68 +85,6 @@ TEST(wrong_calls, functions_that_return_no_value_are_named) {
       "of another graph"));
 }
 
-// A layer, and what its message begins with.
-struct Layer {
-  std::string name;
-  std::function<Value(Network&, Value)> add;
-};
-
-const std::vector<Layer>& layers() {
-  static const std::vector<Layer> all{
-      {"conv 'c'", [](Network& net, Value x) { return net.conv(x, 2, {}, "c"); }},
-      {"conv_transpose 'c'",
-       [](Network& net, Value x) { return net.conv_transpose(x, 2, {}, "c"); }},
-      {"linear 'fc'", [](Network& net, Value x) { return net.linear(x, 2, "fc"); }},
-      {"batch_norm 'b'", [](Network& net, Value x) { return net.batch_norm(x, "b"); }},
-      {"layer_norm 'b'", [](Network& net, Value x) { return net.layer_norm(x, "b"); }},
-      {"group_norm 'b'", [](Network& net, Value x) { return net.group_norm(x, 1, "b"); }},
-      {"rms_norm 'b'", [](Network& net, Value x) { return net.rms_norm(x, "b"); }},
-      {"r: ", [](Network& net, Value x) { return net.lstm(x, 3, {}, "r"); }},
-      {"r: ", [](Network& net, Value x) { return net.gru(x, 3, {}, "r"); }},
-      {"rotary_embedding 'r'",
-       [](Network& net, Value x) { return net.rotary_embedding(x, {}, "r"); }},
-      {"embedding 'e'", [](Network& net, Value x) { return net.embedding(x, 5, 2, "e"); }},
-      {"attention 'a'", [](Network& net, Value x) { return net.attention(x, x, x, {}, "a"); }},
-      {"cross_attention 'a'",
-       [](Network& net, Value x) { return net.cross_attention(x, x, {}, "a"); }},
-      {"dropout 'd'", [](Network& net, Value x) { return net.dropout(x, 0.5, "d"); }},
-      {"relu", [](Network& net, Value x) { return net.relu(x); }},
-      {"relu6", [](Network& net, Value x) { return net.relu6(x); }},
-      {"gelu", [](Network& net, Value x) { return net.gelu(x); }},
-      {"sigmoid", [](Network& net, Value x) { return net.sigmoid(x); }},
-      {"tanh", [](Network& net, Value x) { return net.tanh(x); }},
-      {"add", [](Network& net, Value x) { return net.add(x, x); }},
-      {"maxpool", [](Network& net, Value x) { return net.max_pool(x); }},
-      {"averagepool", [](Network& net, Value x) { return net.average_pool(x); }},
-      {"globalaverage", [](Network& net, Value x) { return net.global_average_pool(x); }},
-      {"flatten", [](Network& net, Value x) { return net.flatten(x); }},
-      {"s'", [](Network& net, Value x) { return net.reshape(x, {1}, "s"); }},
-      {"s'", [](Network& net, Value x) { return net.expand(x, {1}, "s"); }},
-      {"concat 'p'",
-       [](Network& net, Value x) {
-         const Value own = net.input("own", {2});
-         return net.concat({own, x}, 0, "p");
-       }},
-      {"s'", [](Network& net, Value x) { return net.slice(x, 0, 0, 1, "s"); }},
-      {"residual",
-       [](Network& net, Value x) { return net.residual(x, [](Value y) { return y; }); }},
-      {"gradients", [](Network& net, Value x) { return net.gradients(x, {x})[0]; }},
-      {"Relu", [](Network& net, Value x) { return net.op("Relu", {x}); }},
-      {"Sum",
-       [](Network& net, Value x) {
-         const Value own = net.input("own", {2});
-         return net.op("Sum", {own, x});
-       }},
-      {"output 'o'",
-       [](Network& net, Value x) {
-         net.output("o", x);
-         return net.input("own", {2});
-       }},
-      {"graph", [](Network& net, Value x) { return net.shape(x).empty() ? x : Value(); }},
-  };
-  return all;
-}
-
 // Whoever builds with a value as the first input of a layer; the network has as many of its own.
 void build_with(const Layer& layer, Value x) {
   Model("second", [&](Network& net) {
@@ -155,7 +94,7 @@ void build_with(const Layer& layer, Value x) {
 }
 
 TEST(wrong_calls, values_that_were_never_set_are_refused_by_each_layer) {
-  for (const Layer& layer : layers()) {
+  for (const Layer& layer : every_layer()) {
     EXPECT_TRUE(ends_by_usage_error([&] { build_with(layer, Value()); }, layer.name));
   }
 }
@@ -163,7 +102,7 @@ TEST(wrong_calls, values_that_were_never_set_are_refused_by_each_layer) {
 TEST(wrong_calls, values_of_another_network_are_refused_by_each_layer) {
   Network first("first", Mode::train);
   const Value x = first.input("x", {2, 1, 4, 4});
-  for (const Layer& layer : layers()) {
+  for (const Layer& layer : every_layer()) {
     EXPECT_TRUE(ends_by_usage_error([&] { build_with(layer, x); }, layer.name));
     EXPECT_TRUE(ends_by_usage_error([&] { build_with(layer, x); }, "of another graph"));
   }

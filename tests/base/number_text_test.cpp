@@ -6,10 +6,10 @@
 #include <array>
 #include <cstdio>
 #include <limits>
-#include <locale>
 
 #include "base/cores.h"
 #include "base/memory.h"
+#include "support/comma_locale.h"
 
 namespace narrowgauge::number_text_test {
 namespace {
@@ -29,22 +29,14 @@ TEST(number_text, is_that_of_printf_in_its_own_locale) {
     }
 }
 
-// Writes 1.5 as 1,5 and groups digits.
-struct Commas : std::numpunct<char> {
-  char do_decimal_point() const override { return ','; }
-  char do_thousands_sep() const override { return '.'; }
-  std::string do_grouping() const override { return "\3"; }
-};
-
 TEST(number_text, what_the_system_says_is_read_alike_in_every_locale) {
   const std::string usual = bytes_text(1536);
   const auto cores = parse_cpu_max("150000 100000");
-  const std::locale former = std::locale::global(std::locale(std::locale::classic(), new Commas));
+  const testing_support::CommasInStreams commas;
   EXPECT_EQ(bytes_text(1536), usual);
   EXPECT_EQ(parse_cpu_max("150000 100000"), cores);
   EXPECT_EQ(parse_cpu_max("1.5 1.0"), 1.5);
   EXPECT_GT(available_memory(), 0);
-  std::locale::global(former);
 }
 
 }  // namespace

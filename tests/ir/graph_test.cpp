@@ -58,6 +58,20 @@ TEST(graph, a_scope_is_of_the_nodes_added_in_it) {
   EXPECT_EQ(graph.producer(after).phase, Phase::forward);
 }
 
+TEST(graph, nodes_know_the_nodes_of_a_file_that_are_not_called_as_they_are) {
+  Graph graph;
+  graph.set_scope({.file_nodes = {{"mul", "mul"}}});
+  const Value x = graph.input("x", two);
+  const Value first = graph.add(Relu{}, {x}, {.name = "mul"});
+  const Value second = graph.add(Relu{}, {x}, {.name = "mul_2"});
+  const Value other = graph.add(Relu{}, {x}, {.name = "a", .file_nodes = {{"a", "loop:body:a"}}});
+  using FileNodes = std::vector<FileNode>;
+  EXPECT_EQ(graph.producer(x).file_nodes, FileNodes{});
+  EXPECT_EQ(graph.producer(first).file_nodes, FileNodes{});
+  EXPECT_EQ(graph.producer(second).file_nodes, (FileNodes{{"mul", "mul"}}));
+  EXPECT_EQ(graph.producer(other).file_nodes, (FileNodes{{"a", "loop:body:a"}}));
+}
+
 TEST(graph, the_options_of_a_node_make_another_like_it) {
   Graph graph;
   const Value x = graph.input("x", TensorType::parse("f32[2,3,4,5]"));
@@ -67,7 +81,8 @@ TEST(graph, the_options_of_a_node_make_another_like_it) {
                              .phase = Phase::update,
                              .instance = 3,
                              .math = Math::tf32,
-                             .storages = {Storage::channels_last(4)}});
+                             .storages = {Storage::channels_last(4)},
+                             .file_nodes = {{"a", "b:a"}}});
   Graph again;
   const Value twin =
       again.add(Relu{}, {again.input("x", graph.type(x))}, options_of(graph.producer(y)));

@@ -56,6 +56,9 @@ TEST(text, any_name_survives) {
   for (const char* name : {"s@1", "a;b", "line\nbreak", "q\"\\", "f(x,{y})", "a=b", "c#1", "c#d"})
     last = graph.add(Relu{}, {last}, {.name = name});
   last = graph.add(Relu{}, {last}, {.name = "once more", .instance = 2});
+  last = graph.add(
+      Relu{}, {last},
+      {.phase = Phase::backward, .file_nodes = {{"a \"b\"", "a \"b\""}, {"c=d", "e,f:c=d"}}});
   graph.set_next("a b", last);
   graph.output("out \"1\"", last);
   const std::string text = print(graph);

@@ -120,6 +120,48 @@ TEST(recognize_forms, normalizations_of_rows) {
   expect_form(normalization("x", false), "RMSNormalization");
 }
 
+// The nodes of the file that each op of this kind stands for.
+std::string nodes_of(const Graph& graph, std::string_view op) {
+  std::string names;
+  for (const Node& node : graph.nodes()) {
+    if (node.op->full_name() != op) continue;
+    names += names.empty() ? "" : "; ";
+    for (const FileNode& part : node.file_nodes) names += part.path + ' ';
+  }
+  return names;
+}
+std::string parts_of(const std::string& nodes, std::string_view op) {
+  return nodes_of(recognize_forms(parse("graph \"g\" {\n" + nodes + "}\n", op_table())), op);
+}
+
+TEST(recognize_forms, the_op_goes_by_the_names_of_all_nodes_that_it_stands_for) {
+  EXPECT_EQ(parts_of(x + node("%a = Neg(%x)") + node("%s = Sigmoid(%a)") +
+                         node("%y = Mul(%s, %a)") + node("%z = Neg(%y)") + "  output \"z\" = %z\n",
+                     "Swish"),
+            "s y ");
+  EXPECT_EQ(parts_of(erf_curve() + node("%m = Mul(%x, %e)") + node("%y = Mul(%m, %half)") +
+                         "  output \"y\" = %y\n",
+                     "Gelu"),
+            "q f e m y ");
+  EXPECT_EQ(parts_of(normalization("d", true), "LayerNormalization"), "mean d q v e s n m y ");
+  EXPECT_EQ(parts_of(normalization("x", false), "RMSNormalization"), "q v e s n m ");
+}
+
+// What is also read by others stays, and is a part all the same.
+TEST(recognize_forms, parts_that_stay_are_parts) {
+  EXPECT_EQ(parts_of(x + node("%s = Sigmoid(%x)") + node("%y = Mul(%s, %x)") +
+                         "  output \"y\" = %y\n  output \"s\" = %s\n",
+                     "Swish"),
+            "s y ");
+}
+
+TEST(recognize_forms, parts_are_called_as_in_the_file) {
+  EXPECT_EQ(parts_of(x + node("%s_2 = Sigmoid(%x)", "f32[2,3,8] @file_nodes=\"s\"=\"l:body:s\"") +
+                         node("%y = Mul(%s_2, %x)") + "  output \"y\" = %y\n",
+                     "Swish"),
+            "l:body:s y ");
+}
+
 std::string heads(const std::string& name) {
   return "  %" + name + " = ng.Input {type=f32[2,5,12]} : f32[2,5,12]\n" +
          node("%" + name + "r = ng.ReshapeTo(%" + name + ") {shape=[2,5,3,4]}", "f32[2,5,3,4]");
@@ -186,7 +228,25 @@ TEST(recognize_forms, attention_of_heads) {
     expect_form(text, "ng.Attention");
     const Graph graph = recognize_forms(parse("graph \"g\" {\n" + text + "}\n", op_table()));
     EXPECT_EQ(count(graph, "Transpose"), 0) << print(graph);
+    const std::string keys = at_once ? "ke " : "kt ke ";
+    EXPECT_EQ(nodes_of(graph, "ng.Attention"), "qr kr vr qt vt " + keys + "s t u p o ot y ");
   }
+}
+
+// Sizes are computed from what the form does not read.
+TEST(recognize_forms, what_computes_sizes_is_no_part) {
+  std::string text = heads("q") + "  %w = ng.Input {type=f32[12,12]} : f32[12,12]\n" +
+                     node("%k = MatMul(%q, %w)", "f32[2,5,12]") +
+                     node("%kr = ng.ReshapeTo(%k) {shape=[2,5,3,4]}", "f32[2,5,3,4]") +
+                     node("%n = Neg(%q)", "f32[2,5,12]") + node("%shape = Shape(%n)", "i64[3]") +
+                     node("%ke = Transpose(%kr) {perm=[0,2,3,1]}", "f32[2,3,4,5]") +
+                     node("%qt = Transpose(%qr) {perm=[0,2,1,3]}", "f32[2,3,5,4]") +
+                     node("%s = MatMul(%qt, %ke)", "f32[2,3,5,5]") +
+                     node("%p = Softmax(%s)", "f32[2,3,5,5]") +
+                     node("%o = MatMul(%p, %qt)", "f32[2,3,5,4]") +
+                     node("%ot = Transpose(%o) {perm=[0,2,1,3]}", "f32[2,5,3,4]") +
+                     node("%y = Reshape(%ot, %shape)", "f32[2,5,12]") + "  output \"y\" = %y\n";
+  EXPECT_EQ(parts_of(text, "ng.Attention"), "qr kr ke qt s p o ot y ");
 }
 
 // Attention of two heads, whose operands and result are cast.
@@ -215,6 +275,7 @@ TEST(recognize_forms, normalization_of_widened_values_is_narrow) {
   expect_form(text, "LayerNormalization");
   const Graph graph = recognize_forms(parse("graph \"g\" {\n" + text + "}\n", op_table()));
   EXPECT_EQ(count(graph, "Cast"), 0) << print(graph);
+  EXPECT_EQ(nodes_of(graph, "LayerNormalization"), "x w y ");
 }
 
 TEST(recognize_forms, attention_of_widened_values_is_narrow) {
@@ -230,6 +291,7 @@ TEST(recognize_forms, attention_of_widened_values_is_narrow) {
   const Graph narrow = found(cast_attention("bf16"));
   EXPECT_EQ(dtype_of_attention(narrow), DType::bf16) << print(narrow);
   EXPECT_EQ(count(narrow, "Cast"), 0) << print(narrow);
+  EXPECT_EQ(nodes_of(narrow, "ng.Attention"), "qw qr q kw kr k vw vr v ke s p o t r y ");
   const Graph other = found(cast_attention("f16"));
   EXPECT_EQ(dtype_of_attention(other), DType::f32) << print(other);
   const Graph read_wide = found(cast_attention("bf16") + "  output \"r\" = %r\n");

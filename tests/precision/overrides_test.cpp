@@ -50,5 +50,57 @@ TEST(overrides, bad_overrides_are_named) {
             std::string::npos);
 }
 
+// n0 -> n1 -> n2 -> n3: n1 became of the nodes "a" and "b" of a file, n2 and n3 are rounds of "c".
+Graph of_a_file() {
+  Graph graph("file");
+  Value value = graph.input("x", TensorType::parse("f32[2]"));
+  value = graph.add(Infer{}, {value}, {.name = "n0"});
+  value = graph.add(Allow{}, {value}, {.name = "n1", .file_nodes = {{"a", "a"}, {"b", "b"}}});
+  for (const char* const name : {"n2", "n3"})
+    value = graph.add(Allow{}, {value}, {.name = name, .file_nodes = {{"c", "loop:body:c"}}});
+  graph.output("y", graph.add(Unlisted{}, {value}, {.name = "n4"}));
+  return graph;
+}
+
+std::string colours_with(std::vector<std::string> overrides) {
+  return colours(colour_by_lists(of_a_file(), options(DType::f16, std::move(overrides))));
+}
+
+TEST(overrides, reach_nodes_by_the_names_of_what_they_stand_for_in_a_file) {
+  EXPECT_EQ(colours_with({}), ".NNN.");
+  EXPECT_EQ(colours_with({"a=f32"}), "..NN.");
+  EXPECT_EQ(colours_with({"b=deny"}), ".DNN.");
+  EXPECT_EQ(colours_with({"c=f32"}), ".N...");
+  EXPECT_EQ(colours_with({"loop:body:c=f32"}), ".N...");
+  EXPECT_EQ(colours_with({"loop:*=f32"}), ".N...");
+  EXPECT_EQ(colours_with({"n3=f32"}), ".NN..");
+  const std::string said = message([] { colours_with({"loop:bod:c=f32"}); });
+  EXPECT_NE(said.find("no node of this name"), std::string::npos) << said;
+}
+
+TEST(overrides, of_nodes_that_became_one_must_agree) {
+  EXPECT_EQ(colours_with({"a=f32", "b=f32"}), "..NN.");
+  EXPECT_EQ(message([] {
+              colours_with({"a=f32", "b=f16"});
+            }),
+            "precision: override 'a=f32' and override 'b=f16' differ, and name nodes that became "
+            "one, small.Allow 'n1'");
+  EXPECT_NE(message([] { colours_with({"a=f32", "b=deny"}); }), "");
+  EXPECT_NE(message([] { colours_with({"a=f32", "b*=f16"}); }), "");
+  // A later one of the same node, of a whole or after a pattern refines or undoes an earlier one.
+  EXPECT_EQ(colours_with({"a=f32", "a=f16"}), ".NNN.");
+  EXPECT_EQ(colours_with({"n*=f16", "a=f32"}), "N.NNN");
+  EXPECT_EQ(colours_with({"a=f32", "n1=f16"}), ".NNN.");
+  EXPECT_EQ(colours_with({"a=f32", "?=f16"}), ".NNN.");
+  EXPECT_EQ(colours_with({"c=f32", "n3=f16"}), ".N.N.");
+}
+
+TEST(overrides, must_reach_a_place_with_a_choice) {
+  const auto said = [](const std::string& text) { return message([&] { colours_with({text}); }); };
+  EXPECT_NE(said("x=f16").find("nothing to choose"), std::string::npos);
+  EXPECT_NE(said("x*=f16").find("nothing to choose"), std::string::npos);
+  EXPECT_EQ(said("*=f16"), "");
+}
+
 }  // namespace
 }  // namespace narrowgauge::overrides_test

@@ -3,11 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <sstream>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cli {
@@ -96,12 +96,10 @@ std::vector<Statement> statements_of(const std::string& text, const std::string&
 
 // "+1_000" as "1000", which flags take.
 std::string plain_number(const std::string& text) {
-  const auto is_digit = [&](std::size_t i) {
-    return i < text.size() && std::isdigit(static_cast<unsigned char>(text[i]));
-  };
+  const auto is_digit_at = [&](std::size_t i) { return i < text.size() && is_digit(text[i]); };
   std::string plain;
   for (std::size_t i = text.starts_with('+') ? 1 : 0; i < text.size(); ++i)
-    if (text[i] != '_' || i == 0 || !is_digit(i - 1) || !is_digit(i + 1)) plain += text[i];
+    if (text[i] != '_' || i == 0 || !is_digit_at(i - 1) || !is_digit_at(i + 1)) plain += text[i];
   return plain;
 }
 

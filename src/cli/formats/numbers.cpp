@@ -2,10 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 
 #include "base/nearest.h"
 #include "cli/common/json.h"
@@ -44,14 +42,20 @@ double number_of_bits(const std::string& text, std::size_t colon) {
 double parse_number(const std::string& text) {
   if (const std::size_t colon = text.find(':'); colon != std::string::npos)
     return number_of_bits(text, colon);
-  char* end = nullptr;
-  errno = 0;
-  const double value = std::strtod(text.c_str(), &end);
-  const bool whole = !text.empty() && end == text.c_str() + text.size() && text[0] > ' ';
+  std::string_view digits = text;
+  const bool negative = digits.starts_with('-');
+  if (negative || digits.starts_with('+')) digits.remove_prefix(1);
+  const bool hex = digits.starts_with("0x") || digits.starts_with("0X");
+  if (hex) digits.remove_prefix(2);
+  double value = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(
+      digits.data(), end, value, hex ? std::chars_format::hex : std::chars_format::general);
+  const bool whole = error != std::errc::invalid_argument && stop == end && digits[0] != '-';
   require(whole, "formats: expected a number, or bits such as f16:0x3c00, got \"", text, '"');
-  const bool beyond = errno == ERANGE && (value == 0 || std::isinf(value));
-  require(!beyond, "formats: ", text, " is beyond what f64 can hold");
-  return value;
+  require(error != std::errc::result_out_of_range, "formats: ", text,
+          " is beyond what f64 can hold");
+  return negative ? -value : value;
 }
 
 std::string binary(std::uint64_t bits, int count) {

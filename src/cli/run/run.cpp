@@ -113,7 +113,6 @@ double seconds_of(const std::function<void()>& call) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// What does not fit the model came from files and flags that describe data.
 // The paths that are read; an input may have its name before it.
 std::vector<std::string> files_of(const Flags& flags) {
   std::vector<std::string> files = flags.inputs.files;
@@ -123,6 +122,7 @@ std::vector<std::string> files_of(const Flags& flags) {
   return files;
 }
 
+// What does not fit the model came from files and flags that describe data.
 std::vector<NamedTensor> outputs_of(Model& model, const std::vector<NamedTensor>& inputs) {
   try {
     return model.run(inputs);
@@ -206,10 +206,10 @@ int run_model(const Flags& flags) {
   Model model = open_engine(*flags.model, known_inputs(flags.known), CacheUse::read);
   const RunPrecision precision = settle_precision(flags.precision, std::nullopt);
   check_used(precision, flags.precision);
-  set_precision(model, precision, flags.precision);
   InputFlags given = flags.inputs;
   given.quiet = flags.quiet;
   const std::vector<NamedTensor> inputs = read_inputs(given, model.inputs());
+  set_precision(model, precision, flags.precision, inputs);
   // Better to fail before the model runs than after it.
   if (flags.profile) write_file_atomically(*flags.profile, "");
   std::vector<NamedTensor> outputs;

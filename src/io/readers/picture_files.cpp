@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "base/random.h"
 #include "narrowgauge/error.h"
 
@@ -17,9 +18,7 @@ bool is_image_name(const fs::path& path) {
   constexpr std::array<std::string_view, 15> known{".jpg",  ".jpeg", ".png", ".webp", ".bmp",
                                                    ".ppm",  ".pgm",  ".pbm", ".pnm",  ".wav",
                                                    ".wave", ".flac", ".ogg", ".opus", ".mp3"};
-  std::string end = path.extension().string();
-  std::ranges::transform(end, end.begin(), [](unsigned char c) { return std::tolower(c); });
-  return std::ranges::find(known, end) != known.end();
+  return std::ranges::find(known, lower(path.extension().string())) != known.end();
 }
 
 std::vector<fs::path> entries_of(const fs::path& folder) {

@@ -9,15 +9,14 @@
 #include <cstddef>
 #include <string>
 
+#include "base/ascii.h"
+
 namespace narrowgauge {
 namespace {
 
 namespace chrono = std::chrono;
 
 constexpr double seconds_in_day = 86400;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // Takes a text apart from its beginning.
 class Reader {

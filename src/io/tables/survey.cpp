@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/ascii.h"
 #include "base/log.h"
 #include "base/nearest.h"
 #include "io/tables/records.h"
@@ -35,11 +36,6 @@ constexpr std::array date_orders{DateOrder::year_first, DateOrder::day_first,
 bool is_date(const std::string& field) {
   return std::ranges::any_of(date_orders,
                              [&](DateOrder order) { return parse_date(field, order).has_value(); });
-}
-
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
 }
 
 bool is_label_name(const std::string& name) {

@@ -5,8 +5,10 @@
 #include <functional>
 
 #include "base/parallel.h"
+#include "narrowgauge/graph.h"
 #include "ops/image/grid_taps.h"
 #include "ops/reference.h"
+#include "ops/shape/reshape.h"
 #include "ops/table.h"
 
 namespace narrowgauge {
@@ -61,27 +63,51 @@ class PlaceTaps {
       taps_.push_back(grid_taps(axis, grid[at]));
     }
   }
-  // Calls visit(element, weight, slopes of the weight by the coordinates of the axes of x).
+  using Chosen = std::vector<std::size_t>;  // the tap of each axis
+  // Calls visit(element, the taps that it is of).
   template <class Visit>
-  void each(const Visit& visit) const {
-    std::vector<double> slopes(axes_);
+  void each_choice(const Visit& visit) const {
+    Chosen chosen(axes_);
     std::int64_t count = 1;
     for (const GridTaps& taps : taps_) count *= taps.count;
     for (std::int64_t combination = 0; combination < count; ++combination) {
       std::int64_t rest = combination, element = 0;
+      for (std::size_t i = 0; i < axes_ && element >= 0; ++i) {
+        chosen[i] = static_cast<std::size_t>(rest % taps_[i].count);
+        rest /= taps_[i].count;
+        const std::int64_t at = taps_[i].element[chosen[i]];
+        element = at < 0 ? -1 : element * sizes_[i] + at;
+      }
+      if (element >= 0) visit(element, chosen);
+    }
+  }
+  // Calls visit(element, weight, slopes of the weight by the coordinates of the axes of x).
+  template <class Visit>
+  void each(const Visit& visit) const {
+    std::vector<double> slopes(axes_);
+    each_choice([&](std::int64_t element, const Chosen& chosen) {
       double weight = 1;
       std::fill(slopes.begin(), slopes.end(), 1.0);
-      for (std::size_t i = 0; i < axes_ && element >= 0; ++i) {
-        const auto tap = static_cast<std::size_t>(rest % taps_[i].count);
-        rest /= taps_[i].count;
-        const std::int64_t at = taps_[i].element[tap];
-        element = at < 0 ? -1 : element * sizes_[i] + at;
-        weight *= taps_[i].weight[tap];
+      for (std::size_t i = 0; i < axes_; ++i) {
+        weight *= taps_[i].weight[chosen[i]];
         for (std::size_t k = 0; k < axes_; ++k)
-          slopes[k] *= k == i ? taps_[i].slope[tap] : taps_[i].weight[tap];
+          slopes[k] *= k == i ? taps_[i].slope[chosen[i]] : taps_[i].weight[chosen[i]];
       }
-      if (element >= 0) visit(element, weight, slopes);
+      visit(element, weight, slopes);
+    });
+  }
+  // The weight, or its derivative by the coordinates of one or two axes of x, which may be the
+  // same.
+  static constexpr std::size_t none = SIZE_MAX;
+  double derivative(const Chosen& chosen, std::size_t first = none,
+                    std::size_t second = none) const {
+    double product = 1;
+    for (std::size_t i = 0; i < axes_; ++i) {
+      const int times = (i == first ? 1 : 0) + (i == second ? 1 : 0);
+      const GridTaps& taps = taps_[i];
+      product *= (times == 0 ? taps.weight : times == 1 ? taps.slope : taps.curve)[chosen[i]];
     }
+    return product;
   }
 
  private:
@@ -147,8 +173,53 @@ Offer grid_sample_gradient_reference(const Request& request) {
   });
 }
 
+// By the weights w of the elements, dx = w dy and dgrid = (w by grid) dy x. What flows back to
+// these, u and q, thus reaches dy by w u + (w along q) x, x by (w along q) dy, and grid by the
+// derivatives of both.
+Offer grid_sample_second_gradient_reference(const Request& request) {
+  const GridAxis axis = axis_of(request.as<GridSampleSecondGradient>());
+  return reference_offer(request, [axis](const auto& in, const auto& out, const KernelCall&) {
+    const ReferenceView &u = in[0], &x = in[3];
+    const Sizes s(x.dims(), in[2].dims());
+    const std::size_t axes = x.dims().size() - 2;
+    ReferenceSums of_x(x.size());
+    for (std::int64_t place = 0; place < s.batch * s.out; ++place) {
+      const PlaceTaps taps(axis, x, in[4], place);
+      const auto of_axis = [&](std::size_t i) {  // in grid, the last axis of x comes first
+        return place * static_cast<std::int64_t>(axes) + static_cast<std::int64_t>(axes - 1 - i);
+      };
+      std::vector<double> of_place(axes);
+      for (std::int64_t c = 0; c < s.channels; ++c) {
+        const std::int64_t plane = place / s.out * s.channels + c;
+        const std::int64_t sampled = plane * s.out + place % s.out;
+        const double dy = in[2][sampled];
+        double of_dy = 0;
+        taps.each_choice([&](std::int64_t element, const PlaceTaps::Chosen& chosen) {
+          const std::int64_t at = plane * s.in + element;
+          double along = 0;
+          for (std::size_t i = 0; i < axes; ++i) {
+            const double slope = taps.derivative(chosen, i);
+            double slope_along = 0;
+            for (std::size_t k = 0; k < axes; ++k)
+              slope_along += taps.derivative(chosen, i, k) * in[1][of_axis(k)];
+            along += slope * in[1][of_axis(i)];
+            of_place[i] += dy * (slope * u[at] + slope_along * x[at]);
+          }
+          of_dy += taps.derivative(chosen) * u[at] + along * x[at];
+          of_x[at] += along * dy;
+        });
+        out[0].set(sampled, of_dy);
+      }
+      for (std::size_t i = 0; i < axes; ++i) out[2].set(of_axis(i), of_place[i]);
+    }
+    store(of_x, out[1]);
+  });
+}
+
 constexpr Kernel grid_sample_kernels[] = {{"reference", grid_sample_reference}};
 constexpr Kernel grid_sample_gradient_kernels[] = {{"reference", grid_sample_gradient_reference}};
+constexpr Kernel grid_sample_second_gradient_kernels[] = {
+    {"reference", grid_sample_second_gradient_reference}};
 
 }  // namespace
 
@@ -162,14 +233,36 @@ TensorTypes GridSampleGradient::infer(const Inference& in) const {
   return {in.type(1), in.type(2)};
 }
 
+TensorTypes GridSampleSecondGradient::infer(const Inference& in) const {
+  const Shape y = sampled_shape(*this, in, 3);
+  require(in.shape(0) == in.shape(3) && in.shape(1) == in.shape(4) && in.shape(2) == y,
+          "GridSampleSecondGradient: expected what flows back like x and grid and dy of ", y,
+          ", got ", in.type(0), ", ", in.type(1), " and ", in.type(2));
+  return {in.type(2), in.type(3), in.type(4)};
+}
+
 Values GridSample::gradient(Gradient& g) const {
   const Value first = g.add(GridSampleGradient{align_corners, mode, padding_mode},
                             {g.output_gradient(), g.input(0), g.input(1)});
   return {first, {first.node, 1}};
 }
 
+Values GridSampleGradient::gradient(Gradient& g) const {
+  const auto flowing = [&](int output) {
+    if (g.has_output_gradient(output)) return g.output_gradient(output);
+    const TensorType& type = g.type(g.output(output));
+    return g.add(ExpandTo{type.shape}, {g.scalar(0, type.dtype)});
+  };
+  const Value first = g.add(GridSampleSecondGradient{align_corners, mode, padding_mode},
+                            {flowing(0), flowing(1), g.input(0), g.input(1), g.input(2)});
+  return {first, {first.node, 1}, {first.node, 2}};
+}
+
 std::span<const Kernel> GridSample::kernels() { return grid_sample_kernels; }
 std::span<const Kernel> GridSampleGradient::kernels() { return grid_sample_gradient_kernels; }
+std::span<const Kernel> GridSampleSecondGradient::kernels() {
+  return grid_sample_second_gradient_kernels;
+}
 
 std::vector<Sample<GridSample>> GridSample::samples() {
   const SampleInput x = sample("f32[2,3,4,5]");
@@ -199,6 +292,17 @@ std::vector<Sample<GridSampleGradient>> GridSampleGradient::samples() {
   };
 }
 
+std::vector<Sample<GridSampleSecondGradient>> GridSampleSecondGradient::samples() {
+  const SampleInput x = sample("f32[2,3,4,5]"), dy = sample("f32[2,3,3,2]");
+  const SampleInput grid = sample("f32[2,3,2,2]", -1.3, 1.3);
+  return {
+      {{}, {x, grid, dy, x, grid}},
+      {{1, "cubic", "border"}, {x, grid, dy, x, grid}},
+      {{0, "nearest", "reflection"}, {x, grid, dy, x, grid}},
+  };
+}
+
 }  // namespace narrowgauge
 
-NG_OPS(grid_sample, narrowgauge::GridSample, narrowgauge::GridSampleGradient)
+NG_OPS(grid_sample, narrowgauge::GridSample, narrowgauge::GridSampleGradient,
+       narrowgauge::GridSampleSecondGradient)

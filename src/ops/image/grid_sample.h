@@ -50,8 +50,30 @@ struct GridSampleGradient {
     visit("padding_mode", self.padding_mode);
   }
   TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<GridSampleGradient>> samples();
+};
+
+// The gradient of that: what of the gradients of dx and dgrid reaches dy, x and grid.
+struct GridSampleSecondGradient {
+  static constexpr OpInfo info{.name = "GridSampleSecondGradient",
+                               .domain = "ng",
+                               .inputs = "of_dx:T~, of_dgrid:G~, dy:T~, x:T~, grid:G~",
+                               .outputs = "of_dy?:T~, of_x?:T~, of_grid?:G~",
+                               .types = "T:float, G:float",
+                               .precision = deny};
+  std::int64_t align_corners = 0;
+  std::string mode = "linear", padding_mode = "zeros";
+
+  static void attributes(auto& self, auto&& visit) {
+    visit("align_corners", self.align_corners);
+    visit("mode", self.mode);
+    visit("padding_mode", self.padding_mode);
+  }
+  TensorTypes infer(const Inference& in) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<GridSampleSecondGradient>> samples();
 };
 
 }  // namespace narrowgauge

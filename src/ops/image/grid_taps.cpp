@@ -52,19 +52,21 @@ std::int64_t element_at(const GridAxis& axis, double x) {
   return static_cast<std::int64_t>(std::clamp(x, 0.0, last));
 }
 
-// Keys' cubic filter with a = -0.75, and its derivative, for a distance to the right of the
+// Keys' cubic filter with a = -0.75, and its derivatives, for a distance to the right of the
 // element.
 struct Cubic {
-  double value, slope;
+  double value, slope, curve;
 };
 Cubic cubic(double distance) {
   constexpr double a = -0.75;
   const double x = std::abs(distance), sign = distance < 0 ? -1 : 1;
   if (x <= 1)
-    return {((a + 2) * x - (a + 3)) * x * x + 1, sign * (3 * (a + 2) * x - 2 * (a + 3)) * x};
+    return {((a + 2) * x - (a + 3)) * x * x + 1, sign * (3 * (a + 2) * x - 2 * (a + 3)) * x,
+            6 * (a + 2) * x - 2 * (a + 3)};
   if (x < 2)
-    return {((a * x - 5 * a) * x + 8 * a) * x - 4 * a, sign * ((3 * a * x - 10 * a) * x + 8 * a)};
-  return {0, 0};
+    return {((a * x - 5 * a) * x + 8 * a) * x - 4 * a, sign * ((3 * a * x - 10 * a) * x + 8 * a),
+            6 * a * x - 10 * a};
+  return {0, 0, 0};
 }
 
 }  // namespace
@@ -72,17 +74,18 @@ Cubic cubic(double distance) {
 GridTaps grid_taps(const GridAxis& axis, double coordinate) {
   const Place p = place_of(axis, coordinate);
   GridTaps taps;
-  if (axis.mode == GridMode::nearest) return {1, {element_at(axis, p.x)}, {1}, {0}};
+  if (axis.mode == GridMode::nearest) return {1, {element_at(axis, p.x)}, {1}, {0}, {0}};
   const double left = std::floor(p.x), part = p.x - left;
   const int first = axis.mode == GridMode::cubic ? -1 : 0;
   for (int tap = first; tap <= 1 - first; ++tap) {
     const auto i = static_cast<std::size_t>(taps.count++);
     taps.element[i] = element_at(axis, left + tap);
     const Cubic filter = axis.mode == GridMode::cubic ? cubic(part - tap)
-                         : tap == 0                   ? Cubic{1 - part, -1}
-                                                      : Cubic{part, 1};
+                         : tap == 0                   ? Cubic{1 - part, -1, 0}
+                                                      : Cubic{part, 1, 0};
     taps.weight[i] = filter.value;
     taps.slope[i] = filter.slope * p.slope;
+    taps.curve[i] = filter.curve * p.slope * p.slope;
   }
   return taps;
 }

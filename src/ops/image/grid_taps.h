@@ -20,12 +20,12 @@ struct GridAxis {
   bool align_corners = false;
 };
 
-// The elements to read, -1 for a zero outside, with their weights and the weights' derivatives by
-// the coordinate.
+// The elements to read, -1 for a zero outside, with their weights and the weights' first and second
+// derivatives by the coordinate.
 struct GridTaps {
   int count = 0;
   std::array<std::int64_t, 4> element{};
-  std::array<double, 4> weight{}, slope{};
+  std::array<double, 4> weight{}, slope{}, curve{};
 };
 
 // The taps of a coordinate that runs from -1 to 1 over the axis. Nearest has no slope.

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "narrowgauge/graph.h"
 #include "ops/reference.h"
 #include "ops/table.h"
 
@@ -130,6 +131,22 @@ struct Bins {
   std::int64_t column(std::int64_t element) const { return element % y[3]; }
 };
 
+// The largest of what the pixels around the points of a bin contribute, the first of equals: which
+// pixel, counted in x, and with which weight. Without one the weight is 0.
+struct Most {
+  std::int64_t at;
+  double weight = 0, value = -HUGE_VAL;
+};
+Most most_of(const Bins& bins, const Region& region, std::int64_t element, std::int64_t plane,
+             const ReferenceView& x) {
+  Most most{plane};
+  region.each(bins.row(element), bins.column(element), [&](std::int64_t pixel, double weight) {
+    const double value = weight * x[plane + pixel];
+    if (value > most.value) most = {plane + pixel, weight, value};
+  });
+  return most;
+}
+
 Offer roi_align_reference(const Request& request) {
   const auto op = request.as<RoiAlign>();
   return reference_offer(request, [op](const auto& in, const auto& out, const KernelCall&) {
@@ -153,23 +170,33 @@ Offer roi_align_gradient_reference(const Request& request) {
     std::vector<double> dx(static_cast<std::size_t>(out[0].size()));
     const Bins bins{op, in[1].dims(), in[0].dims(), in[2], in[3]};
     bins.each([&](const Region& region, std::int64_t from, std::int64_t plane) {
-      double most = -HUGE_VAL, of_most = 0;
-      std::int64_t at = plane;
+      if (op.mode == "max") {
+        const Most most = most_of(bins, region, from, plane, in[1]);
+        dx[static_cast<std::size_t>(most.at)] += most.weight * in[0][from];
+        return;
+      }
       region.each(bins.row(from), bins.column(from), [&](std::int64_t pixel, double weight) {
-        const double value = weight * in[1][plane + pixel];
-        if (op.mode == "avg")
-          dx[static_cast<std::size_t>(plane + pixel)] += weight * in[0][from] / region.points();
-        else if (value > most)
-          most = value, of_most = weight, at = plane + pixel;
+        dx[static_cast<std::size_t>(plane + pixel)] += weight * in[0][from] / region.points();
       });
-      dx[static_cast<std::size_t>(at)] += of_most * in[0][from];
     });
     for (std::int64_t i = 0; i < out[0].size(); ++i) out[0].set(i, dx[static_cast<std::size_t>(i)]);
   });
 }
 
+Offer roi_align_taken_reference(const Request& request) {
+  const auto op = request.as<RoiAlignTaken>().forward;
+  return reference_offer(request, [op](const auto& in, const auto& out, const KernelCall&) {
+    const Bins bins{op, in[1].dims(), out[0].dims(), in[2], in[3]};
+    bins.each([&](const Region& region, std::int64_t to, std::int64_t plane) {
+      const Most most = most_of(bins, region, to, plane, in[1]);
+      out[0].set(to, most.weight * in[0][most.at]);
+    });
+  });
+}
+
 constexpr Kernel roi_align_kernels[] = {{"reference", roi_align_reference}};
 constexpr Kernel roi_align_gradient_kernels[] = {{"reference", roi_align_gradient_reference}};
+constexpr Kernel roi_align_taken_kernels[] = {{"reference", roi_align_taken_reference}};
 
 }  // namespace
 
@@ -183,13 +210,36 @@ TensorTypes RoiAlignGradient::infer(const Inference& in) const {
   return {in.type(1)};
 }
 
+TensorTypes RoiAlignTaken::infer(const Inference& in) const {
+  const Shape y = aligned_shape(forward, in, 1);
+  require(forward.mode == "max", "RoiAlignTaken: expected mode max, got ", forward.mode);
+  require(in.shape(0) == in.shape(1), "RoiAlignTaken: expected z like x ", in.type(1), ", got ",
+          in.type(0));
+  return {{in.dtype(0), y}};
+}
+
 Values RoiAlign::gradient(Gradient& g) const {
   return {g.add(RoiAlignGradient{*this}, {g.output_gradient(), g.input(0), g.input(1), g.input(2)}),
           absent, absent};
 }
 
+// Linear in dy.
+Values RoiAlignGradient::gradient(Gradient& g) const {
+  const Value z = g.output_gradient(), rois = g.input(2), images = g.input(3);
+  return {forward.mode == "avg" ? g.add(RoiAlign{forward}, {z, rois, images})
+                                : g.add(RoiAlignTaken{forward}, {z, g.input(1), rois, images}),
+          absent, absent, absent};
+}
+
+Values RoiAlignTaken::gradient(Gradient& g) const {
+  return {
+      g.add(RoiAlignGradient{forward}, {g.output_gradient(), g.input(1), g.input(2), g.input(3)}),
+      absent, absent, absent};
+}
+
 std::span<const Kernel> RoiAlign::kernels() { return roi_align_kernels; }
 std::span<const Kernel> RoiAlignGradient::kernels() { return roi_align_gradient_kernels; }
+std::span<const Kernel> RoiAlignTaken::kernels() { return roi_align_taken_kernels; }
 
 std::vector<Sample<RoiAlign>> RoiAlign::samples() {
   const SampleInput rois = sample(Tensor::from<float>(
@@ -221,6 +271,17 @@ std::vector<Sample<RoiAlignGradient>> RoiAlignGradient::samples() {
   return all;
 }
 
+std::vector<Sample<RoiAlignTaken>> RoiAlignTaken::samples() {
+  std::vector<Sample<RoiAlignTaken>> all;
+  for (auto& like : RoiAlign::samples()) {
+    if (like.op.mode != "max") continue;
+    std::vector<SampleInput> inputs{like.inputs[0]};
+    inputs.insert(inputs.end(), like.inputs.begin(), like.inputs.end());
+    all.push_back({{like.op}, std::move(inputs)});
+  }
+  return all;
+}
+
 }  // namespace narrowgauge
 
-NG_OPS(roi_align, narrowgauge::RoiAlign, narrowgauge::RoiAlignGradient)
+NG_OPS(roi_align, narrowgauge::RoiAlign, narrowgauge::RoiAlignGradient, narrowgauge::RoiAlignTaken)

@@ -40,11 +40,11 @@ struct RoiAlign {
   }
 };
 
-// dy -> dx; sums in f64, in the order of the regions.
+// dy -> dx; sums in f64, in the order of the regions. Of x only which pixels mode max takes counts.
 struct RoiAlignGradient {
   static constexpr OpInfo info{.name = "RoiAlignGradient",
                                .domain = "ng",
-                               .inputs = "dy:T~, x:T~, rois:T~!, batch_indices:i64~!",
+                               .inputs = "dy:T~, x:T~!, rois:T~!, batch_indices:i64~!",
                                .outputs = "dx:T~",
                                .types = "T:float",
                                .precision = deny};
@@ -54,8 +54,29 @@ struct RoiAlignGradient {
     RoiAlign::visit_roi_align(self.forward, visit);
   }
   TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<RoiAlignGradient>> samples();
+};
+
+// What RoiAlign of mode max takes of x, taken of z, which is like x, with the same weights: the
+// gradient of its gradient.
+struct RoiAlignTaken {
+  static constexpr OpInfo info{.name = "RoiAlignTaken",
+                               .domain = "ng",
+                               .inputs = "z:T~, x:T~!, rois:T~!, batch_indices:i64~!",
+                               .outputs = "y:T~",
+                               .types = "T:float",
+                               .precision = deny};
+  RoiAlign forward;
+
+  static void attributes(auto& self, auto&& visit) {
+    RoiAlign::visit_roi_align(self.forward, visit);
+  }
+  TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<RoiAlignTaken>> samples();
 };
 
 }  // namespace narrowgauge

@@ -5,7 +5,13 @@
 #include <utility>
 
 #include "narrowgauge/graph.h"
+#include "ops/math/arithmetic.h"
+#include "ops/math/reduce.h"
 #include "ops/reference.h"
+#include "ops/shape/axes.h"
+#include "ops/shape/gather.h"
+#include "ops/shape/reshape.h"
+#include "ops/shape/views.h"
 #include "ops/table.h"
 
 namespace narrowgauge {
@@ -98,6 +104,71 @@ TensorTypes Det::infer(const Inference& in) const { return {{in.dtype(0), batch_
 
 Values Det::gradient(Gradient& g) const {
   return {g.add(DetGradient{}, {g.input(0), g.output_gradient()})};
+}
+
+namespace {
+
+// For each element of a square matrix its minor's elements, by their places in the matrix:
+// [size, size, size - 1, size - 1].
+Tensor places_of_minors(std::int64_t size) {
+  std::vector<std::int64_t> places;
+  for (std::int64_t row = 0; row < size; ++row)
+    for (std::int64_t column = 0; column < size; ++column)
+      for (std::int64_t i = 0; i < size - 1; ++i)
+        for (std::int64_t j = 0; j < size - 1; ++j)
+          places.push_back((i + (i >= row)) * size + j + (j >= column));
+  return Tensor::from<std::int64_t>({size, size, size - 1, size - 1}, places);
+}
+
+Tensor signs_of_cofactors(std::int64_t size, DType dtype) {
+  Tensor signs(dtype, {size, size});
+  for (std::int64_t i = 0; i < signs.size(); ++i)
+    signs.set(i, (i / size + i % size) % 2 == 0 ? 1 : -1);
+  return signs;
+}
+
+// The cofactors as determinants of minors, which can be differentiated again.
+struct Cofactors {
+  Shape matrices, flat;  // [..., M, M], [..., M * M]
+  std::int64_t size;
+  Value minors, signs;  // [..., M, M, M - 1, M - 1], [M, M]
+
+  Cofactors(Gradient& g, Value x) : matrices(g.shape(x)), flat(matrices) {
+    require<UnknownValueError>(flat.back().is_known(),
+                               "DetGradient: the size of the matrices must be known, got ", flat);
+    size = flat.back().value();
+    flat.pop_back();
+    flat.back() = size * size;
+    minors = g.add(Gather{.axis = -1},
+                   {g.add(ReshapeTo{flat}, {x}), g.constant(places_of_minors(size))});
+    signs = g.constant(signs_of_cofactors(size, g.type(x).dtype));
+  }
+  // What reaches x where this reaches the cofactors.
+  Value back(Gradient& g, Value gradient) const {
+    const Value to_minors = g.add(DetGradient{}, {minors, g.add(Mul{}, {gradient, signs})});
+    const Value sums = g.add(GatherGradient{.axis = -1, .shape = flat},
+                             {to_minors, g.constant(places_of_minors(size))});
+    return g.add(ReshapeTo{matrices}, {sums});
+  }
+};
+
+}  // namespace
+
+// dx = dy cofactors(x)
+Values DetGradient::gradient(Gradient& g) const {
+  const Value x = g.input(0), dy = g.input(1), flowing = g.output_gradient();
+  const Dim size = g.shape(x).back();
+  if (size == Dim(0)) return g.absent_inputs();
+  const Cofactors cofactors(g, x);
+  const Value axes = g.constant(list_of(Dims{-2, -1}));
+  Values gradients = g.absent_inputs();
+  if (g.wants(0))
+    gradients[0] = cofactors.back(g, g.add(Mul{}, {flowing, g.add(Unsqueeze{}, {dy, axes})}));
+  if (g.wants(1)) {
+    const Value of_x = g.add(Mul{}, {g.add(Det{}, {cofactors.minors}), cofactors.signs});
+    gradients[1] = g.add(ReduceSum{.keepdims = 0}, {g.add(Mul{}, {flowing, of_x}), axes});
+  }
+  return gradients;
 }
 
 TensorTypes DetGradient::infer(const Inference& in) const {

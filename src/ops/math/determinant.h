@@ -28,6 +28,7 @@ struct DetGradient {
                                .precision = deny};
   static void attributes(auto&, auto&&) {}
   TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<DetGradient>> samples();
 };

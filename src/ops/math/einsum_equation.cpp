@@ -2,8 +2,9 @@
 #include "ops/math/einsum_equation.h"
 
 #include <algorithm>
-#include <cctype>
 #include <string>
+
+#include "base/ascii.h"
 
 namespace narrowgauge {
 
@@ -25,7 +26,7 @@ Labels labels_of(std::string_view term, std::int64_t dots) {
   Labels labels;
   bool seen = false;
   for (std::size_t i = 0; i < term.size(); ++i) {
-    if (std::isalpha(static_cast<unsigned char>(term[i])) != 0) {
+    if (is_letter(term[i])) {
       labels.push_back(term[i]);
       continue;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/nn/max_unpool.h"
 
+#include "narrowgauge/graph.h"
 #include "ops/nn/window.h"
 #include "ops/reference.h"
 #include "ops/shape/axes.h"
@@ -12,7 +13,7 @@ namespace narrowgauge {
 namespace {
 
 // The shape in which the indices count.
-Shape unpooled_shape(const MaxUnpool& op, const Shape& x) {
+Shape unpooled_shape(const auto& op, const Shape& x) {
   require(x.size() >= 3 && x.size() <= 5,
           "MaxUnpool: expected x [N, C, spatial...] with one to three spatial axes, got ", x);
   const std::size_t axes = x.size() - 2;
@@ -50,10 +51,19 @@ Offer max_unpool_reference(const Request& request) {
 }
 
 Offer max_unpool_gradient_reference(const Request& request) {
-  const Dims counted = known_dims(request.as<MaxUnpoolGradient>().shape);
+  const Dims& x = request.outputs[0].dims;
+  const Dims counted =
+      known_dims(unpooled_shape(request.as<MaxUnpoolGradient>(), Shape(x.begin(), x.end())));
   return reference_offer(request, [counted](const auto& in, const auto& out, const KernelCall&) {
-    for (std::int64_t i = 0; i < out[0].size(); ++i)
-      out[0].copy(i, in[0], place_of(in[1].integer(i), counted, in[0].dims()));
+    std::vector<bool> taken(static_cast<std::size_t>(in[0].size()));
+    for (std::int64_t i = out[0].size(); i-- > 0;) {
+      const std::int64_t place = place_of(in[1].integer(i), counted, in[0].dims());
+      if (taken[static_cast<std::size_t>(place)])
+        out[0].set(i, 0);
+      else
+        out[0].copy(i, in[0], place);
+      taken[static_cast<std::size_t>(place)] = true;
+    }
   });
 }
 
@@ -81,14 +91,27 @@ TensorTypes MaxUnpool::infer(const Inference& in) const {
 }
 
 TensorTypes MaxUnpoolGradient::infer(const Inference& in) const {
-  require(shape.size() == in.shape(0).size(), "MaxUnpoolGradient: expected dy of rank ",
-          shape.size(), ", got ", in.type(0));
+  const Shape y = unpooled_shape(*this, in.shape(1));
+  require(in.shape(0).size() == y.size(), "MaxUnpoolGradient: expected dy of rank ", y.size(),
+          ", got ", in.type(0));
   return {{in.dtype(0), in.shape(1)}};
 }
 
 Values MaxUnpool::gradient(Gradient& g) const {
-  const Shape counted = unpooled_shape(*this, g.shape(g.input(0)));
-  return {g.add(MaxUnpoolGradient{counted}, {g.output_gradient(), g.input(1)}), absent, absent};
+  return {g.add(MaxUnpoolGradient{kernel_shape, pads, strides}, {g.output_gradient(), g.input(1)}),
+          absent, absent};
+}
+
+Values MaxUnpoolGradient::gradient(Gradient& g) const {
+  const MaxUnpool op{kernel_shape, pads, strides};
+  const Shape& dy = g.shape(g.input(0));
+  Values inputs{g.output_gradient(), g.input(1)};
+  if (dy != unpooled_shape(op, g.shape(inputs[0]))) {
+    Dims output_shape;
+    for (const Dim& dim : dy) output_shape.push_back(dim.is_known() ? dim.value() : 1);
+    inputs.push_back(g.constant(list_of(output_shape)));
+  }
+  return {g.add(op, inputs), absent};
 }
 
 std::span<const Kernel> MaxUnpool::kernels() { return max_unpool_kernels; }
@@ -103,13 +126,18 @@ std::vector<Sample<MaxUnpool>> MaxUnpool::samples() {
        {sample("f32[2,1,2,2]"), indices, sample(list_of(Dims{2, 1, 5, 4}))}},
       {{.kernel_shape = {3}, .pads = {1, 0}, .strides = {2}},
        {sample("f32[1,2,3]"), sample(Tensor::from<std::int64_t>({1, 2, 3}, {0, 3, 4, 7, 9, 10}))}},
+      {{.kernel_shape = {3}},
+       {sample("f32[1,2,3]"), sample(Tensor::from<std::int64_t>({1, 2, 3}, {2, 2, 4, 9, 7, 7}))}},
   };
 }
 
 std::vector<Sample<MaxUnpoolGradient>> MaxUnpoolGradient::samples() {
   const SampleInput indices = sample(Tensor::from<std::int64_t>({1, 1, 2, 2}, {5, 7, 13, 8}));
-  return {{{{1, 1, 4, 4}}, {sample("f32[1,1,4,4]"), indices}},
-          {{{1, 1, 4, 4}}, {sample("f32[1,1,4,6]"), indices}}};
+  const SampleInput twice = sample(Tensor::from<std::int64_t>({1, 1, 2, 2}, {5, 5, 13, 5}));
+  const MaxUnpoolGradient op{.kernel_shape = {2, 2}, .strides = {2, 2}};
+  return {{op, {sample("f32[1,1,4,4]"), indices}},
+          {op, {sample("f32[1,1,4,6]"), indices}},
+          {op, {sample("f32[1,1,4,4]"), twice}}};
 }
 
 }  // namespace narrowgauge

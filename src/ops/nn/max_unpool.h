@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX 22's MaxUnpool, a partial inverse of MaxPool, and its gradient.
+// ONNX 22's MaxUnpool, a partial inverse of MaxPool, and its gradient, of which it is the gradient.
 #pragma once
 
 #include "narrowgauge/op_record.h"
@@ -7,9 +7,9 @@
 namespace narrowgauge {
 
 // x and indices [N, C, spatial...] -> y [N, C, strides * (spatial - 1) + kernel_shape - pads]: each
-// x at the index, in row-major y, that MaxPool gave; zeros elsewhere. With the constant
-// output_shape y has that shape, and the part of it that y had otherwise is filled. The kernel
-// throws DataError for an index outside of y.
+// x at the index, in row-major y, that MaxPool gave; zeros elsewhere, and the last of those with
+// one index. With the constant output_shape y has that shape, and the part of it that y had
+// otherwise is filled. The kernel throws DataError for an index outside of y.
 struct MaxUnpool {
   static constexpr OpInfo info{.name = "MaxUnpool",
                                .inputs = "x:T~, indices:i64~!, output_shape?:i64!",
@@ -29,7 +29,8 @@ struct MaxUnpool {
   static std::vector<Sample<MaxUnpool>> samples();
 };
 
-// dx = dy at the indices, which count in a tensor of `shape`.
+// dx = dy at the indices, which count in y without output_shape; 0 for those that MaxUnpool does
+// not keep.
 struct MaxUnpoolGradient {
   static constexpr OpInfo info{.name = "MaxUnpoolGradient",
                                .domain = "ng",
@@ -37,10 +38,15 @@ struct MaxUnpoolGradient {
                                .outputs = "dx:T~",
                                .types = "T:float",
                                .precision = clear};
-  Shape shape{};
+  Dims kernel_shape{}, pads{}, strides{};
 
-  static void attributes(auto& self, auto&& visit) { visit("shape", self.shape); }
+  static void attributes(auto& self, auto&& visit) {
+    visit("kernel_shape", self.kernel_shape);
+    visit("pads", self.pads);
+    visit("strides", self.strides);
+  }
   TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<MaxUnpoolGradient>> samples();
 };

@@ -3,8 +3,10 @@
 
 #include <functional>
 
+#include "narrowgauge/graph.h"
 #include "ops/reference.h"
 #include "ops/shape/axes.h"
+#include "ops/shape/reshape.h"
 #include "ops/table.h"
 
 namespace narrowgauge {
@@ -108,6 +110,16 @@ Values TensorScatter::gradient(Gradient& g) const {
   const Value first = g.add(TensorScatterGradient{axis, mode, g.shape(g.input(1))},
                             {g.output_gradient(), g.input(2)});
   return {first, {first.node, 1}, absent};
+}
+
+// What flows back to dy comes from dupdate where something was written, and from dpast elsewhere.
+Values TensorScatterGradient::gradient(Gradient& g) const {
+  const auto flowing = [&](int output) {
+    if (g.has_output_gradient(output)) return g.output_gradient(output);
+    const TensorType& type = g.type(g.output(output));
+    return g.add(ExpandTo{type.shape}, {g.scalar(0, type.dtype)});
+  };
+  return {g.add(TensorScatter{axis, mode}, {flowing(0), flowing(1), g.input(1)}), absent};
 }
 
 std::span<const Kernel> TensorScatter::kernels() { return tensor_scatter_kernels; }

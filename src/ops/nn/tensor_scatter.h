@@ -48,6 +48,7 @@ struct TensorScatterGradient {
     visit("shape", self.shape);
   }
   TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<TensorScatterGradient>> samples();
 };

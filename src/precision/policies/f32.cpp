@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "precision/fingerprint.h"
+#include "precision/overrides.h"
 #include "precision/plan_text.h"
 #include "precision/policy.h"
 #include "precision/vertices.h"
@@ -18,7 +19,13 @@ PrecisionPlan all_in_f32(const Graph& f32_graph, const PrecisionRequest& wanted)
   plan.narrow = DType::f32;
   plan.policy = "f32";
   plan.f32_math = wanted.f32_math;
-  for (const PrecisionVertex& vertex : precision_vertices(f32_graph)) {
+  const std::vector<PrecisionVertex> vertices = precision_vertices(f32_graph);
+  const MatchedOverrides overrides(wanted, vertices);
+  for (std::size_t v = 0; v < vertices.size(); ++v) {
+    const PrecisionVertex& vertex = vertices[v];
+    const Override* const rule = overrides.of(v);
+    require(!rule || !rule->dtype || rule->dtype == DType::f32, "precision: override '",
+            rule ? rule->text : "", "': nothing is narrow, f32 was asked for");
     PlanEntry entry;
     entry.name = vertex.name;
     entry.op = vertex.node->op->full_name();

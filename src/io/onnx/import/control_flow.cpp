@@ -57,9 +57,11 @@ Items if_else(NodeImport& node) {
   if (const Tensor* const truth = known(node, condition)) {
     require<ModelError>(truth->size() == 1, "cond must be one truth value, got ", truth->type());
     Scope scope(node.graph(), &node.scope(), Scope::Outer::same_graph);
-    return node.importer().add_graph(truth->at(0) != 0 ? then_graph : else_graph, scope);
+    return truth->at(0) != 0 ? node.importer().add_graph(then_graph, "then_branch", scope)
+                             : node.importer().add_graph(else_graph, "else_branch", scope);
   }
-  const Body then_body = body_of(node, then_graph, {}), else_body = body_of(node, else_graph, {});
+  const Body then_body = body_of(node, "then_branch", then_graph, {});
+  const Body else_body = body_of(node, "else_branch", else_graph, {});
   require_same_types(then_body, else_body);
   const Values captured = all_captured({&then_body, &else_body});
   Values inputs{condition};
@@ -101,7 +103,7 @@ std::optional<Items> as_region(NodeImport& node, const Start& start) {
     types.push_back(node.graph().type(item.value));
     inputs.push_back(item.value);
   }
-  const Body body = body_of(node, *start.body, types);
+  const Body body = body_of(node, "body", *start.body, types);
   if (!body.tensors_only) return {};
   const std::size_t carried = start.carried.size();
   for (std::size_t i = 0; i < carried; ++i)
@@ -139,7 +141,7 @@ Items unrolled(NodeImport& node, const Start& start) {
     set(0, Item::of(node.constant(Tensor::from<std::int64_t>({}, std::vector{round}))));
     set(1, Item::of(node.constant(Tensor::scalar(DType::boolean, 1))));
     for (std::size_t i = 0; i < carried.size(); ++i) set(i + 2, carried[i]);
-    const Items made = node.importer().add_graph(*start.body, scope);
+    const Items made = node.importer().add_graph(*start.body, "body", scope);
     condition = made.at(0).value;
     require<ModelError>(!condition.is_absent(), "the first output of its graph must be cond");
     for (std::size_t i = 0; i < carried.size(); ++i) carried[i] = made.at(i + 1);

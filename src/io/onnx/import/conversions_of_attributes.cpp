@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attributes that became inputs, got another form, or are no more.
 #include <algorithm>
-#include <cctype>
 #include <limits>
 
+#include "base/ascii.h"
 #include "io/onnx/import/conversions.h"
 #include "io/onnx/import/types.h"
 
@@ -72,12 +72,6 @@ Values k_becomes_input(NodeImport& node) {
 Values shape_becomes_input(NodeImport& node) {
   move_list(node, "shape", 1);
   return {};
-}
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
 }
 
 Values cast_target_becomes_number(NodeImport& node) {

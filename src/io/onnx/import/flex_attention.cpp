@@ -57,7 +57,7 @@ Value modified(NodeImport& node, std::string_view attribute, Value value) {
                       attribute, " must have one input and one output");
   Scope scope(node.graph(), &node.scope(), Scope::Outer::same_graph);
   scope.set(graph.inputs[0].name, Item::of(value));
-  const Value made = node.importer().add_graph(graph, scope).at(0).value;
+  const Value made = node.importer().add_graph(graph, attribute, scope).at(0).value;
   require<ModelError>(!made.is_absent() && node.graph().type(made) == node.graph().type(value),
                       "the graph ", attribute, " must give a tensor ", node.graph().type(value));
   return made;

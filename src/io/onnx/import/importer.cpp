@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/enumerate.h"
+#include "io/onnx/for_each.h"
 #include "io/onnx/import/attributes.h"
 #include "io/onnx/import/conversions.h"
 #include "io/onnx/import/fold.h"
@@ -33,13 +34,15 @@ std::string_view without_node(std::string_view message, const Node& node) {
   return message;
 }
 
-// While it lives, what is added without a name is called after the node that it is made for.
+// While it lives, what is added stands for the node that it is made for, and is called after it
+// where it has no name.
 class NamesOf {
  public:
-  NamesOf(narrowgauge::Graph& graph, const std::string& node)
+  NamesOf(narrowgauge::Graph& graph, const std::string& node, const std::string& path)
       : graph_(graph), before_(graph.scope()) {
     NodeScope scope = before_;
     scope.prefix = node.empty() ? "" : node + '.';
+    if (!node.empty()) scope.file_nodes = {{node, path}};
     graph.set_scope(std::move(scope));
   }
   NamesOf(const NamesOf&) = delete;
@@ -48,6 +51,21 @@ class NamesOf {
  private:
   narrowgauge::Graph& graph_;
   const NodeScope before_;
+};
+
+// While it lives, a variable has another value.
+template <class T>
+class Meanwhile {
+ public:
+  Meanwhile(T& variable, T value) : variable_(variable), before_(std::move(value)) {
+    std::swap(variable_, before_);
+  }
+  Meanwhile(const Meanwhile&) = delete;
+  ~Meanwhile() { std::swap(variable_, before_); }
+
+ private:
+  T& variable_;
+  T before_;
 };
 
 bool has_symbols(const narrowgauge::Graph& graph) {
@@ -62,6 +80,7 @@ Importer::Importer(const Model& model, const ImportOptions& options)
   for (const Function& function : model.functions) functions_[function.full_name()] = &function;
   body_.opsets = opsets_of(model.opset_imports);
   if (body_.opsets.empty()) body_.opsets[""] = 1;  // files before IR version 3 state none
+  for_each<Node>(model, [&](const Node& node) { names_.insert(own_name(node)); });
 }
 
 Imported Importer::run() {
@@ -106,7 +125,8 @@ Item Importer::input_of(const ValueInfo& info) {
       graph_.input(info.name, given == options_.types.end() ? type_of(info) : given->second));
 }
 
-Items Importer::add_graph(const Graph& graph, Scope& scope) {
+Items Importer::add_graph(const Graph& graph, std::string_view attribute, Scope& scope) {
+  const Meanwhile inside(around_path_, concat(path_, ':', attribute, ':'));
   scope.add_initializers(graph);
   for (const Node& node : graph.nodes) add_node(node, scope);
   Items items;
@@ -123,7 +143,8 @@ void Importer::add_node(const Node& source, Scope& scope) {
   try {
     NodeImport import(*this, scope, with_attributes_of_function(source),
                       version_for(source.domain));
-    const NamesOf names(scope.graph(), import.name());
+    const Meanwhile path(path_, around_path_ + import.name());
+    const NamesOf names(scope.graph(), import.name(), path_);
     const auto first = static_cast<int>(scope.graph().nodes().size());
     const Items items = items_of(import);
     for (std::size_t i = 0; i < std::min(items.size(), source.outputs.size()); ++i)
@@ -172,9 +193,9 @@ Items Importer::call(const Function& function, NodeImport& node) {
     body.attributes[attribute.name] = &attribute;
   for (const Attribute& attribute : node.node().attributes)
     body.attributes[attribute.name] = &attribute;
-  std::swap(body_, body);
+  const Meanwhile of_function(body_, std::move(body));
+  const Meanwhile inside(around_path_, path_ + ':');
   for (const Node& inner : function.nodes) add_node(inner, scope);
-  std::swap(body_, body);
   Items items;
   for (const std::string& output : function.outputs) items.push_back(scope.find(output, false));
   return items;
@@ -200,20 +221,33 @@ Items Importer::add_op(NodeImport& node) {
   return items;
 }
 
+Values Importer::add(Scope& scope, const OpRecord& op, const Attributes& attributes,
+                     const Values& inputs, const std::string& name) {
+  return add(scope, op, attributes, inputs,
+             NodeOptions{.name = name, .file_nodes = scope.graph().scope().file_nodes});
+}
+
 // What a region computes from parameters and constants alone is computed once outside of it, and
 // not in every round or call.
 Values Importer::add(Scope& scope, const OpRecord& op, const Attributes& attributes,
-                     const Values& inputs, const std::string& name) {
+                     const Values& inputs, NodeOptions options) {
   Scope* const region = scope.region();
   if (region && !op.info.random && !op.region_ports && region->are_of_parameters(inputs)) {
-    Values made = add(*region->outer(), op, attributes, region->outside_of(inputs), name);
+    Values made = add(*region->outer(), op, attributes, region->outside_of(inputs), options);
     for (Value& value : made) value = region->captured(value);
     return made;
   }
   narrowgauge::Graph& graph = scope.graph();
-  const Value first =
-      graph.add(op, attributes, inputs, {.name = name.empty() ? "" : graph.unique_name(name)});
+  if (!options.name.empty()) options.name = name_like(options.name, graph);
+  const Value first = graph.add(op, attributes, inputs, std::move(options));
   return folded(graph, first.node, !options_.known.empty());
+}
+
+// A second node of a name, as in the next round of a loop, takes it from no other node of the file.
+std::string Importer::name_like(const std::string& wanted, const narrowgauge::Graph& graph) const {
+  std::string name = graph.unique_name(wanted);
+  while (name != wanted && names_.contains(name)) name = graph.unique_name(wanted);
+  return name;
 }
 
 Node Importer::with_attributes_of_function(const Node& node) const {

@@ -10,7 +10,8 @@
 
 namespace narrowgauge::onnx {
 
-Body body_of(NodeImport& node, const Graph& graph, const TensorTypes& types) {
+Body body_of(NodeImport& node, std::string_view attribute, const Graph& graph,
+             const TensorTypes& types) {
   require<ModelError>(graph.inputs.size() == types.size(), "its graph has ", graph.inputs.size(),
                       " inputs, ", types.size(), " are given");
   Body body;
@@ -20,7 +21,7 @@ Body body_of(NodeImport& node, const Graph& graph, const TensorTypes& types) {
     const std::string& name = graph.inputs[i].name;
     scope.set(name, Item::of(body.graph.input(body.graph.unique_name(name), type)));
   }
-  const Items items = node.importer().add_graph(graph, scope);
+  const Items items = node.importer().add_graph(graph, attribute, scope);
   for (const auto& [o, item] : enumerate(items)) {
     body.tensors_only = body.tensors_only && item.kind == Item::Kind::value;
     if (item.kind == Item::Kind::value) body.graph.output(concat("out", o), item.value);

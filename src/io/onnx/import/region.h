@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "io/onnx/import/importer.h"
@@ -16,8 +17,10 @@ struct Body {
   bool tensors_only = true;              // no output is a sequence or nothing: `graph` has them
 };
 
-// Throws UnknownValueError where a shape inside depends on values that only a run knows.
-Body body_of(NodeImport& node, const Graph& graph, const TensorTypes& types);
+// Of the graph that an attribute of the node is. Throws UnknownValueError where a shape inside
+// depends on values that only a run knows.
+Body body_of(NodeImport& node, std::string_view attribute, const Graph& graph,
+             const TensorTypes& types);
 
 // The region of a body whose inputs after the first `own` are `captured`, in this order. Those that
 // it does not read are inputs all the same.

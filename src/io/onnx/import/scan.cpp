@@ -64,7 +64,7 @@ Values scanned(NodeImport& node, const ScanAttributes& given, Values inputs) {
     require<ModelError>(!types.back().shape.empty(), "a scan input needs at least one axis");
     types.back().shape.erase(types.back().shape.begin());
   }
-  const Body body = body_of(node, *given.body, types);
+  const Body body = body_of(node, "body", *given.body, types);
   require<ModelError>(body.tensors_only, "its graph must give tensors");
   Values captured;
   for (const Scope::Capture& capture : body.captures) captured.push_back(capture.outside);

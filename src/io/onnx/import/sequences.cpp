@@ -134,7 +134,7 @@ Items sequence_map(NodeImport& node) {
       const Item item = node.item(i);
       scope.set(input.name, item.kind == Item::Kind::sequence ? item.elements.at(round) : item);
     }
-    const Items made = node.importer().add_graph(**body, scope);
+    const Items made = node.importer().add_graph(**body, "body", scope);
     for (std::size_t o = 0; o < made.size(); ++o) results[o].push_back(made[o]);
   }
   Items items;

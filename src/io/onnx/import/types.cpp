@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/onnx/import/types.h"
 
-#include <cctype>
 #include <set>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "base/enumerate.h"
 #include "narrowgauge/graph.h"
 
@@ -14,13 +14,9 @@ namespace {
 
 // Any text as the name of a symbol: "batch size" gives "batch_size".
 std::string symbol_name(std::string_view text) {
-  const bool starts = !text.empty() && !std::isdigit(static_cast<unsigned char>(text[0]));
+  const bool starts = !text.empty() && !is_digit(text[0]);
   std::string name = starts ? "" : "_";
-  for (const char c : text) {
-    const bool kept =
-        std::isalnum(static_cast<unsigned char>(c)) && static_cast<unsigned char>(c) < 128;
-    name += kept ? c : '_';
-  }
+  for (const char c : text) name += is_letter(c) || is_digit(c) ? c : '_';
   return name;
 }
 
