@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <new>
 #include <type_traits>
 
 #include "narrowgauge/error.h"
@@ -15,15 +16,21 @@ namespace narrowgauge {
 
 class CErrors {
  public:
-  // Runs calls of the library, and throws DataError where one of them failed. The jump skips
-  // destructors: nothing that has one may live inside the step.
+  // Runs calls of the library, and throws DataError where one of them failed, std::bad_alloc where
+  // that was for lack of memory. The jump skips destructors: nothing that has one may live inside
+  // the step.
   template <class Step>
   void run(const Step& step) {
     static_assert(std::is_trivially_destructible_v<Step>);
-    if (setjmp(place_) != 0) throw DataError(message_);
+    if (setjmp(place_) != 0) {
+      if (lacks_memory_) throw std::bad_alloc();
+      throw DataError(message_);
+    }
     step();
   }
-  // For the library's callbacks, inside of run() alone.
+  // For the library's callbacks: what fails from here on does so for lack of memory.
+  void note_lack_of_memory() { lacks_memory_ = true; }
+  // The same, inside of run() alone.
   [[noreturn]] void fail(const char* message) {
     const std::size_t length = std::min(std::strlen(message), sizeof message_ - 1);
     std::memcpy(message_, message, length);
@@ -34,6 +41,7 @@ class CErrors {
  private:
   jmp_buf place_{};
   char message_[256]{};
+  bool lacks_memory_ = false;
 };
 
 }  // namespace narrowgauge
