@@ -3,12 +3,14 @@
 #pragma once
 
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace narrowgauge {
 
-// In no order; none where the folder cannot be read.
+// In no order; none where the folder cannot be read, and `error` then says why.
 std::vector<std::string> names_in(const std::string& folder);
+std::vector<std::string> names_in(const std::string& folder, std::error_code& error);
 
 // Removes a file, a link or a folder with all that is in it, as far as this process may.
 void remove_all(const std::string& path);
