@@ -103,6 +103,7 @@ class NG_API Step {
   // As PyTorch's optimizers, by whatever the gradients are; `checked`: unless one is not finite.
   StepResult update_whatever_the_loss(bool checked);
   struct Implementation;
+  explicit Step(std::shared_ptr<Implementation> implementation);
   Held<"step", std::shared_ptr<Implementation>> implementation_;
 };
 

@@ -58,6 +58,8 @@ struct Model::Implementation {
   void set_precision(Precision wanted);
   // The same where the weights are in the format already.
   void adopt(Precision wanted) noexcept;
+  // The same for what a file of weights says; nothing: they compute as before.
+  void adopt_of_file(std::optional<Precision> wanted) noexcept;
   static bool is_in_f64(const Precision& given);
   bool is_in_f64() const { return is_in_f64(precision); }
   Graph graph(Mode mode) const;
