@@ -104,6 +104,7 @@ class NG_API Step {
   // finite.
   StepResult update_whatever_the_loss(bool checked);
   struct Implementation;
+  explicit Step(std::shared_ptr<Implementation> implementation);
   Held<"step", std::shared_ptr<Implementation>> implementation_;
 };
 

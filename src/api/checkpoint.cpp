@@ -126,6 +126,7 @@ void Trainer::resume(const Checkpoint& checkpoint) {
   std::optional<KernelRecords> kernels = kernels_in(checkpoint);
   const auto run = file.metadata.find("run");
   std::string run_name = run == file.metadata.end() ? self.run : run->second;
+  std::string from = checkpoint.path;
   store.set(states_in(checkpoint, weights, store, self.averages));
   // Nothing fails from here on.
   if (kernels) self.kernels.set_records(*std::move(kernels));
@@ -134,7 +135,7 @@ void Trainer::resume(const Checkpoint& checkpoint) {
   self.fit_batch = fit_batch;
   self.watch = std::move(seen);
   self.run = std::move(run_name);
-  self.resumed_from = checkpoint.path;
+  self.resumed_from = std::move(from);
 }
 
 std::int64_t Trainer::epochs_done() const { return implementation_->position.epoch; }

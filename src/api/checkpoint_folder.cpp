@@ -157,9 +157,9 @@ void CheckpointFolder::mark_best_of(const std::vector<std::int64_t>& numbers) co
 }
 
 const std::string& CheckpointFolder::run_of(std::int64_t number) {
-  const auto [known, is_new] = runs_.try_emplace(number);
-  if (is_new) known->second = run_of_checkpoint(checkpoint_path(path_, number));
-  return known->second;
+  const auto known = runs_.find(number);
+  if (known != runs_.end()) return known->second;
+  return runs_[number] = run_of_checkpoint(checkpoint_path(path_, number));
 }
 
 void CheckpointFolder::forget(std::int64_t number) {

@@ -2,6 +2,7 @@
 #include "api/clone.h"
 
 #include "api/trainer_implementation.h"
+#include "base/floating_environment.h"
 #include "precision/fingerprint.h"
 
 namespace narrowgauge {
@@ -15,10 +16,12 @@ void require_clone(const std::string& who, const Model::Implementation& trained,
           "', with which a clone goes on");
 }
 
-void copy_training_states(const Graph& graph, const StateStore& from, StateStore& to) {
+std::vector<StateStore::NewValue> training_states(const Graph& graph, const StateStore& store) {
+  std::vector<StateStore::NewValue> states;
   for (const State& state : graph.states())
     if (state.role == Role::moment || state.role == Role::control)
-      to.set(state.name, from.at(state.name));
+      states.push_back({state.name, store.at(state.name)});
+  return states;
 }
 
 Model Model::clone() const {
@@ -39,18 +42,17 @@ Model Model::clone() const {
 }
 
 Trainer Trainer::clone(Model& model) const {
+  const FloatingEnvironment environment(Subnormals::keep);
   const Implementation& self = *implementation_;
   require_clone("trainer", *self.model, model);
   const std::shared_lock reading(self.model->in_use);
   self.require_weights();
   TrainerOptions options = self.options;
   options.obeys_environment = false;  // what it said is settled
-  Trainer copy(model, self.loss, self.optimizer, std::move(options));
-  Implementation& other = *copy.implementation_;
-  const std::lock_guard alone(other.model->in_use);
+  auto copy = std::make_shared<Implementation>();
+  Implementation& other = *copy;
+  other.set_up(model, self.loss, self.optimizer, std::move(options));
   other.kernels.set_records(self.kernels.records());
-  for (const Program* program : {self.training.get(), self.update.get()})
-    if (program) copy_training_states(program->graph(), self.model->store, other.model->store);
   other.steps = self.steps;
   other.position = self.position;
   other.fit_batch = self.fit_batch;
@@ -58,7 +60,9 @@ Trainer Trainer::clone(Model& model) const {
   other.skips = self.skips;
   other.watch = self.watch;
   other.keeps_gradients = self.keeps_gradients;
-  return copy;
+  const std::lock_guard alone(other.model->in_use);
+  other.take_over(&self.model->store);
+  return Trainer(std::move(copy));
 }
 
 }  // namespace narrowgauge

@@ -11,7 +11,7 @@ namespace narrowgauge {
 void require_clone(const std::string& who, const Model::Implementation& trained,
                    const Model& given);
 
-// Copies the moments and the control states of a graph from one store to another, which has them.
-void copy_training_states(const Graph& graph, const StateStore& from, StateStore& to);
+// The moments and the control states of a graph, as a store has them.
+std::vector<StateStore::NewValue> training_states(const Graph& graph, const StateStore& store);
 
 }  // namespace narrowgauge

@@ -64,16 +64,15 @@ void EngineCache::save() {
   const std::lock_guard lock(mutex_);
   if (!is_to_be_made_ && !grows_) return;
   EngineCacheContent wanted = content();
-  const bool writes = is_to_be_made_ || lacks(wanted);
+  if (is_to_be_made_ || lacks(wanted)) try {
+      wanted.engine = file_digest(engine_);
+      write_engine_cache(path_, machine_text(), wanted);
+    } catch (const DataError& error) {
+      is_to_be_made_ = grows_ = false;
+      log(LogLevel::warning,
+          concat(error.what(), "; weights are packed anew whenever the engine is opened"));
+    }
   is_to_be_made_ = grows_ = false;
-  if (!writes) return;
-  try {
-    wanted.engine = file_digest(engine_);
-    write_engine_cache(path_, machine_text(), wanted);
-  } catch (const DataError& error) {
-    log(LogLevel::warning,
-        concat(error.what(), "; weights are packed anew whenever the engine is opened"));
-  }
 }
 
 namespace {

@@ -10,6 +10,7 @@
 
 #include "base/atomic_file.h"
 #include "base/json_reading.h"
+#include "base/json_writing.h"
 #include "base/parallel.h"
 #include "base/xxh64.h"
 #include "io/shared_bytes.h"
@@ -105,9 +106,9 @@ class Reader {
     check(std::ranges::count(behind, std::byte{}) == std::ssize(behind),
           "expected zeros behind a block");
     next_ += aligned(size);
-    return {{entry.at("name").get<std::string>(), number_of(entry.at("sources").get<std::string>()),
-             bytes},
-            {std::make_shared<SharedBytes>(file_), begin}};
+    return {PackedKey{entry.at("name").get<std::string>(),
+                      number_of(entry.at("sources").get<std::string>()), bytes},
+            PackedBytes(std::make_shared<SharedBytes>(file_), begin)};
   }
 
   std::uint64_t number_of(const std::string& digits) const {
@@ -138,15 +139,19 @@ class Reader {
 
 // The records of kernels with what else the file has to say, up to where blocks begin.
 std::string engine_cache_text(const std::string& machine, const EngineCacheContent& content) {
-  auto json = Json::parse(kernel_records_text(content.kernels, machine));
-  json["engine"] = content.engine;
-  Json& packed = json["packed"] = Json::array();
-  for (const PackedBlock& block : content.packed)
-    packed.push_back({{"name", block.key.name},
-                      {"sources", hex(block.key.sources)},
-                      {"bytes", block.key.bytes},
-                      {"hash", hex(xxh64(cached_bytes(block)))}});
-  std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
+  const auto quoted = [](const std::string& words) {
+    return json_text<Json>(words, Json::error_handler_t::replace);
+  };
+  std::string text = kernel_records_text(content.kernels, machine);
+  text.resize(text.rfind('}') - 1);  // goes on within its object
+  text += concat(",\n \"engine\": ", quoted(content.engine), ",\n \"packed\": [");
+  for (const char* comma = ""; const PackedBlock& block : content.packed) {
+    text += concat(comma, "\n  {\"name\": ", quoted(block.key.name), ", \"sources\": \"",
+                   hex(block.key.sources), "\", \"bytes\": ", block.key.bytes, ", \"hash\": \"",
+                   hex(xxh64(cached_bytes(block))), "\"}");
+    comma = ",";
+  }
+  text += "\n ]\n}\n";
   text.resize(aligned(text.size()), ' ');
   return text;
 }

@@ -53,7 +53,13 @@ void GradScaler::unscale(Step& step) {
           "grad scaler: the gradients of this step were unscaled, or it was taken, since the last "
           "update()");
   step.leave_scale_to_scaler();
-  steps_[step.implementation_.pointer()] = {Stage::unscaled, step.scale_gradients(1 / scale())};
+  const auto place = steps_.try_emplace(step.implementation_.pointer()).first;
+  try {
+    place->second = {Stage::unscaled, step.scale_gradients(1 / scale())};
+  } catch (...) {
+    steps_.erase(place);
+    throw;
+  }
 }
 
 bool GradScaler::step(Step& step) {
@@ -62,10 +68,13 @@ bool GradScaler::step(Step& step) {
   Progress& progress = steps_[step.implementation_.pointer()];
   require(progress.stage == Stage::unscaled,
           "grad scaler: this step was taken already since the last update()");
+  bool applied = false;
+  if (progress.finite)
+    applied = step.update_whatever_the_loss(true).applied();
+  else
+    step.clear_gradients();
   progress.stage = Stage::stepped;
-  if (progress.finite) return step.update_whatever_the_loss(true).applied();
-  step.clear_gradients();
-  return false;
+  return applied;
 }
 
 void GradScaler::update(std::optional<double> scale) {

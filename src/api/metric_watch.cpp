@@ -89,6 +89,7 @@ std::string why_over(const WatchState& state, const WatchOptions& options) {
 
 std::string text_of(const WatchState& state) {
   std::ostringstream out;
+  out.exceptions(std::ios::badbit);  // as where memory ends
   out.imbue(std::locale::classic());
   out.precision(std::numeric_limits<double>::max_digits10);
   visit_numbers(state, [&](const auto& number) { out << number << ' '; });
@@ -99,6 +100,7 @@ std::string text_of(const WatchState& state) {
 WatchState parse_watch_state(const std::string& text, const std::string& where) {
   WatchState state;
   std::istringstream in(text);
+  in.exceptions(std::ios::badbit);
   in.imbue(std::locale::classic());
   visit_numbers(state, [&](auto& number) { in >> number; });
   if (is_at_end(in)) {

@@ -78,6 +78,13 @@ void Model::Implementation::adopt(Precision wanted) noexcept {
   if (open_shapes) open_shapes->forget();
 }
 
+void Model::Implementation::adopt_of_file(std::optional<Precision> wanted) noexcept {
+  if (!wanted) return;
+  const bool is_plan = std::holds_alternative<PrecisionPlan>(*wanted);
+  adopt(*std::move(wanted));
+  precision_of_file = is_plan;
+}
+
 Program& Model::Implementation::prediction_program() {
   if (!prediction) {
     CompileOptions options;

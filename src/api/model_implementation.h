@@ -60,6 +60,8 @@ struct Model::Implementation {
   bool has_precision_of_nodes() const;
   // Sets the precision where the weights are in the format already.
   void adopt(Precision wanted) noexcept;
+  // The same for what a file of weights says; nothing: they compute as before.
+  void adopt_of_file(std::optional<Precision> wanted) noexcept;
   static bool is_in_f64(const Precision& given);
   bool is_in_f64() const { return is_in_f64(precision); }
   Graph graph(Mode mode) const;

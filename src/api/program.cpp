@@ -234,9 +234,10 @@ std::shared_ptr<Program::Compiled> Program::add(const Binding& binding, std::int
   compiled->plan = std::make_shared<const Plan>(compile_for(binding, unread));
   compiled->bytes = bytes_of_plan(*compiled->plan, graph_);
   Plans surplus;  // ends after the lock
+  Plans added{compiled};
   const std::lock_guard lock(mutex_);
-  plans_.push_front(compiled);
-  places_[compiled->key] = plans_.begin();
+  places_[compiled->key] = added.begin();
+  plans_.splice(plans_.begin(), added);
   plan_bytes_ += compiled->bytes;
   while (plans_.size() > least_plans && plan_bytes_ > memory_->most_bytes) {
     surplus.splice(surplus.end(), plans_, std::prev(plans_.end()));

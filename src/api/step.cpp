@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 #include <shared_mutex>
+#include <utility>
 
 #include "api/built_network.h"
 #include "api/clone.h"
@@ -35,55 +36,61 @@ Step::Step(Model& model, Objective objective, Optimizer optimizer, StepOptions o
     : implementation_(std::make_shared<Implementation>()) {
   const FloatingEnvironment environment(Subnormals::keep);
   Implementation& self = *implementation_;
-  require(options.threads >= 0 && options.threads <= 4096,
-          "step: expected threads from 0 to 4096, got ", options.threads);
-  require(!options.name.empty() && options.name != trainer_owner, "step: '", options.name,
-          "' is no name for a step");
-  check(optimizer);
-  self.model = ModelAccess::shared(model);
-  self.chooses_scale = optimizer.loss_scale.kind == LossScale::Kind::automatic;
-  self.objective = std::move(objective);
-  self.optimizer = std::move(optimizer);
-  self.options = std::move(options);
-  self.trainers = self.model->trainers;
-  self.network = objective_graph(self.model->name, self.objective);
-  settle_loss_scale(self.optimizer, self.network);
-  self.network = self.widened(std::move(self.network));
+  self.set_up(model, std::move(objective), std::move(optimizer), std::move(options));
   const std::lock_guard alone(self.model->in_use);
-  self.require_own_name();
-  if (self.is_in_f64() && !self.model->is_in_f64())
-    self.model->set_precision(self.optimizer.precision);
-  self.require_format();
-  self.compile();
-  self.model->steps[self.options.name] = implementation_.pointer();
-  if (self.model->run_of_steps.empty()) self.model->run_of_steps = random_digits();
+  Implementation::enter(implementation_.pointer(), self.settings, nullptr);
 }
 
+void Step::Implementation::set_up(const Model& given, Objective loss_of, Optimizer optimizer,
+                                  StepOptions how) {
+  require(how.threads >= 0 && how.threads <= 4096, "step: expected threads from 0 to 4096, got ",
+          how.threads);
+  require(!how.name.empty() && how.name != trainer_owner, "step: '", how.name,
+          "' is no name for a step");
+  check(optimizer);
+  model = ModelAccess::shared(given);
+  chooses_scale = optimizer.loss_scale.kind == LossScale::Kind::automatic;
+  objective = std::move(loss_of);
+  options = std::move(how);
+  trainers = model->trainers;
+  network = objective_graph(model->name, objective);
+  settle_loss_scale(optimizer, network);
+  settings.optimizer = std::move(optimizer);
+  network = widened(std::move(network));
+}
+
+Step::Step(std::shared_ptr<Implementation> implementation)
+    : implementation_(std::move(implementation)) {}
 Step::~Step() = default;
 Step::Step(Step&&) noexcept = default;
 Step& Step::operator=(Step&&) noexcept = default;
 
+std::vector<StateStore::NewValue> Step::Implementation::training_values() const {
+  std::vector<StateStore::NewValue> values = own_states();
+  for (const Program* const program : {whole.get(), gradients.get(), update.get()})
+    for (StateStore::NewValue& each : training_states(program->graph(), model->store))
+      values.push_back(std::move(each));
+  return values;
+}
+
 Step Step::clone(Model& model) const {
+  const FloatingEnvironment environment(Subnormals::keep);
   const Implementation& self = *implementation_;
   require_clone(concat("step '", self.options.name, "'"), *self.model, model);
   const std::shared_lock reading(self.model->in_use);
   self.require_weights();
-  Step copy(model, self.objective, self.optimizer, self.options);
-  Implementation& other = *copy.implementation_;
-  const std::lock_guard alone(other.model->in_use);
+  auto copy = std::make_shared<Implementation>();
+  Implementation& other = *copy;
+  other.set_up(model, self.objective, self.settings.optimizer, self.options);
   other.kernels.set_records(self.kernels.records());
   other.chooses_scale = self.chooses_scale;
-  other.frozen = self.frozen;
-  for (const auto& [name, entry] : self.model->store.entries())
-    if (self.has_counter(name)) other.add_counter(name);
-  other.compile();
-  for (const Program* program : {self.whole.get(), self.gradients.get(), self.update.get()})
-    copy_training_states(program->graph(), self.model->store, other.model->store);
   other.steps = self.steps;
   other.loss = self.loss;
   other.pending = self.pending;
   other.unscaled = self.unscaled;
-  return copy;
+  const std::lock_guard alone(other.model->in_use);
+  Implementation::enter(copy, self.settings, &self);
+  return Step(std::move(copy));
 }
 
 void Step::Implementation::require_own_name() const {
@@ -176,9 +183,10 @@ std::vector<NamedTensor> Step::gradients() {
   Implementation& self = *implementation_;
   const std::lock_guard alone(self.model->in_use);
   self.require_latest();
+  std::vector<NamedTensor> sums = self.sums();
   self.unscale();
   self.unscaled = self.pending;
-  return self.sums();
+  return sums;
 }
 
 bool Step::scale_gradients(double factor) {
@@ -229,19 +237,28 @@ void Step::leave_scale_to_scaler() {
 }
 
 void Step::Implementation::leave_scale() {
-  optimizer.loss_scale.kind = LossScale::Kind::off;
-  compile();
-  model->store.set(state_name("loss_scale"), Tensor::scalar(dtype(), 1));
+  StepSettings wanted = settings;
+  wanted.optimizer.loss_scale.kind = LossScale::Kind::off;
+  const StateStore::NewValue none{state_name("loss_scale"), Tensor::scalar(dtype(), 1)};
+  compile(std::move(wanted), std::span(&none, 1));
 }
 
 StepResult Step::update_whatever_the_loss(bool checked) {
   const FloatingEnvironment environment(Subnormals::keep);
   Implementation& self = *implementation_;
-  self.set_flag("losses_finite", true);
-  self.set_flag("unchecked", !checked);
-  const StepResult result = update();
-  self.set_flag("unchecked", false);
-  return result;
+  bool& finite = self.flag("losses_finite");
+  bool& unchecked = self.flag("unchecked");
+  const bool was_finite = std::exchange(finite, true);
+  unchecked = !checked;
+  try {
+    const StepResult result = update();
+    unchecked = false;
+    return result;
+  } catch (...) {
+    finite = was_finite;
+    unchecked = false;
+    throw;
+  }
 }
 
 void Step::swap_averages() {
@@ -261,16 +278,17 @@ void Step::clear_gradients() {
   Implementation& self = *implementation_;
   const std::lock_guard alone(self.model->in_use);
   self.require_latest();
+  bool& finite = self.flag("losses_finite");
   for (NamedTensor& gradient : self.sums())
     std::memset(gradient.tensor.data(), 0, static_cast<std::size_t>(gradient.tensor.bytes()));
-  self.set_flag("losses_finite", true);
+  finite = true;
   self.loss = 0;
   self.pending = self.unscaled = false;
 }
 
 void Step::set_learning_rate(double rate) {
   Implementation& self = *implementation_;
-  const double base = self.optimizer.learning_rate;
+  const double base = self.settings.optimizer.learning_rate;
   require(rate >= 0 && std::isfinite(rate) && base > 0, "step '", self.options.name,
           "': expected a learning rate of 0 or more beside a base above 0, got ", rate, " and ",
           base);
@@ -280,11 +298,11 @@ void Step::set_learning_rate(double rate) {
 
 void Step::set_loss_scale(double scale) {
   Implementation& self = *implementation_;
-  LossScale changed = self.optimizer.loss_scale;
+  LossScale changed = self.settings.optimizer.loss_scale;
   require(changed.kind != LossScale::Kind::off, "step '", self.options.name,
           "': has no loss scale to set");
   const std::lock_guard alone(self.model->in_use);
-  Optimizer checked = self.optimizer;
+  Optimizer checked = self.settings.optimizer;
   checked.loss_scale.initial = scale;
   checked.loss_scale.minimum = std::min(scale, changed.minimum);
   check(checked);
@@ -301,31 +319,22 @@ void Step::freeze(const std::string& pattern) {
           "': freeze() between backward() and update()");
   const std::lock_guard alone(self.model->in_use);
   self.require_weights();
-  self.frozen.push_back(pattern);
-  try {
-    self.compile();
-  } catch (...) {
-    self.frozen.pop_back();
-    throw;
-  }
+  StepSettings wanted = self.settings;
+  wanted.frozen.push_back(pattern);
+  self.compile(std::move(wanted));
 }
 
 void Step::thaw(const std::string& pattern) {
   Implementation& self = *implementation_;
-  const auto found = std::ranges::find(self.frozen, pattern);
-  require(found != self.frozen.end(), "step '", self.options.name, "': '", pattern,
+  StepSettings wanted = self.settings;
+  const auto found = std::ranges::find(wanted.frozen, pattern);
+  require(found != wanted.frozen.end(), "step '", self.options.name, "': '", pattern,
           "' was not frozen");
+  wanted.frozen.erase(found);
   require(!self.pending, "step '", self.options.name, "': thaw() between backward() and update()");
   const std::lock_guard alone(self.model->in_use);
   self.require_weights();
-  std::vector<std::string> former = self.frozen;
-  self.frozen.erase(found);
-  try {
-    self.compile();
-  } catch (...) {
-    self.frozen = std::move(former);
-    throw;
-  }
+  self.compile(std::move(wanted));
 }
 
 TrainingBatch Step::Implementation::taken(std::span<const Tensor> batch) const {
@@ -340,7 +349,7 @@ double Step::loss_scale() const {
 std::int64_t Step::applied_steps() const {
   const std::shared_lock reading(implementation_->model->in_use);
   implementation_->require_latest();
-  return implementation_->applied_steps();
+  return implementation_->applied_steps(implementation_->model->store);
 }
 
 }  // namespace narrowgauge

@@ -74,13 +74,19 @@ void Step::Implementation::require_whole() const {
           "': save() and resume() are not for between backward() and update()");
 }
 
+std::vector<StateStore::NewValue> Step::Implementation::own_states() const {
+  std::vector<StateStore::NewValue> states;
+  for (const auto& [name, entry] : model->store.entries())
+    if ((entry.role == Role::moment || entry.role == Role::control) &&
+        name.starts_with(state_name("")))
+      states.push_back({name, entry.value});
+  return states;
+}
+
 std::vector<NamedTensor> Step::Implementation::kept_states() const {
   std::vector<NamedTensor> states;
-  for (const auto& [name, entry] : model->store.entries()) {
-    const bool kept = entry.role == Role::moment || entry.role == Role::control;
-    if (kept && name.starts_with(state_name("")) && !is_of_parts(options.name, name))
-      states.push_back({name, entry.value});
-  }
+  for (const StateStore::NewValue& each : own_states())
+    if (!is_of_parts(options.name, each.state)) states.push_back({each.state, each.value});
   return states;
 }
 
@@ -89,12 +95,12 @@ void Step::Implementation::add_to(TensorFile& file) const {
     file.metadata[key_of_step(options.name, what)] = std::move(text);
   };
   keep("objective", fingerprint(network));
-  keep("rule", optimizer.rule.op().full_name());
-  keep("precision", concat(optimizer.precision.narrow));
+  keep("rule", settings.optimizer.rule.op().full_name());
+  keep("precision", concat(settings.optimizer.precision.narrow));
   keep("seed", concat(options.seed));
   keep("runs", concat(steps));
   keep("scale", scales() ? "own" : "none");
-  keep("frozen", as_lines(frozen));
+  keep("frozen", as_lines(settings.frozen));
   for (NamedTensor& state : kept_states()) file.tensors.push_back(std::move(state));
 }
 
@@ -103,6 +109,7 @@ void Step::Implementation::compare(const TensorFile& file, Mismatches& mismatche
   const auto key = [&](std::string_view what) { return key_of_step(options.name, what); };
   mismatches.compare_fingerprint(key("objective"), who + "its objective is another",
                                  fingerprint(network));
+  const Optimizer& optimizer = settings.optimizer;
   mismatches.compare(key("rule"), who + "the rule", optimizer.rule.op().full_name());
   mismatches.compare(key("precision"), who + "the format", concat(optimizer.precision.narrow));
   mismatches.compare(key("seed"), who + "the seed", concat(options.seed));
@@ -112,28 +119,36 @@ void Step::Implementation::compare(const TensorFile& file, Mismatches& mismatche
 }
 
 // The graphs follow from what is frozen and from the counters, and add states.
-void Step::Implementation::take(const Checkpoint& checkpoint) {
+ResumedStep Step::Implementation::resumed(const Checkpoint& checkpoint, StateStore& store,
+                                          std::vector<StateStore::NewValue>& values) {
   const TensorFile& file = checkpoint.state;
   const std::string path = path_in(checkpoint.path, state_file);
   const auto key = [&](std::string_view what) { return key_of_step(options.name, what); };
-  StateStore& store = model->store;
-  const auto set_all = [&] {
-    for (const auto& [name, tensor] : file.tensors)
-      if (name.starts_with(state_name("")) && store.has(name)) store.set(name, tensor);
-  };
+  const Tensor& applied = *file.find(state_name("applied_steps"));
   for (const auto& [name, tensor] : file.tensors)
-    if (has_counter(name)) add_counter(name);
-  const Tensor* const applied = file.find(state_name("applied_steps"));
-  for (const auto& [name, entry] : store.entries())
-    if (has_counter(name)) store.set(name, *applied);
-  set_all();
-  frozen = from_lines(text_in(file, key("frozen")));
-  if (text_in(file, key("scale")) == "none") optimizer.loss_scale.kind = LossScale::Kind::off;
-  compile();
-  set_all();
-  steps = static_cast<std::uint64_t>(number_in(file, path, key("runs")));
-  if (std::optional<KernelRecords> records = kernels_in(checkpoint))
-    kernels.set_records(*std::move(records));
+    if (has_counter(name)) store.add_copy(name, Role::control, Tensor::scalar(DType::i64, 0));
+  for (const auto& [name, entry] : store.entries()) {
+    if (!has_counter(name)) continue;
+    const Tensor* const own = file.find(name);
+    store.replace(name, own ? *own : applied);
+  }
+  store.replace(state_name("applied_steps"), applied);
+  StepSettings wanted{settings.optimizer, from_lines(text_in(file, key("frozen")))};
+  if (text_in(file, key("scale")) == "none")
+    wanted.optimizer.loss_scale.kind = LossScale::Kind::off;
+  ResumedStep made;
+  made.form = form_for(std::move(wanted), store);
+  made.steps = static_cast<std::uint64_t>(number_in(file, path, key("runs")));
+  made.kernels = kernels_in(checkpoint);
+  for (const auto& [name, tensor] : file.tensors)
+    if (name.starts_with(state_name("")) && store.has(name)) values.push_back({name, tensor});
+  return made;
+}
+
+void Step::Implementation::go_on(ResumedStep&& step) noexcept {
+  take(std::move(step.form));
+  steps = step.steps;
+  if (step.kernels) kernels.set_records(*std::move(step.kernels));
 }
 
 std::string Step::save(const std::string& folder,
@@ -197,12 +212,21 @@ void Step::resume(const Checkpoint& checkpoint) {
   mismatches.compare_states(without_counters(file), without_counters(wanted).tensors);
   for (const std::string& difference : checkpoint.differences) mismatches.add(difference);
   mismatches.refuse();
-  take_weights(model, fitting_weights(model, checkpoint.model, path_in(checkpoint.path, model_file),
-                                      {.only_finite = true}));
-  for (const auto& step : all) step->take(checkpoint);
-  for (const NamedTensor& state : compensations(model.store))
-    model.store.set(state.name, *file.find(state.name));
-  model.run_of_steps = text_in(file, "run");
+  FittingWeights weights = fitting_weights(
+      model, checkpoint.model, path_in(checkpoint.path, model_file), {.only_finite = true});
+  StateStore store = model.store;
+  std::vector<StateStore::NewValue> values = std::move(weights.values);
+  std::vector<ResumedStep> resumed;
+  for (const auto& step : all) resumed.push_back(step->resumed(checkpoint, store, values));
+  for (const NamedTensor& state : compensations(store))
+    values.push_back({state.name, *file.find(state.name)});
+  std::string run = text_in(file, "run");
+  store.set(values);
+  // Nothing fails from here on.
+  model.store = std::move(store);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i]->go_on(std::move(resumed[i]));
+  model.adopt_of_file(std::move(weights.precision));
+  model.run_of_steps.swap(run);
 }
 
 }  // namespace narrowgauge

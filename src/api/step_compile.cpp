@@ -6,6 +6,7 @@
 #include "api/built_network.h"
 #include "api/step_implementation.h"
 #include "base/floating_environment.h"
+#include "base/output_path.h"
 #include "base/parallel.h"
 #include "base/wildcard.h"
 #include "precision/follow.h"
@@ -45,20 +46,20 @@ bool matches_any(const std::vector<std::string>& patterns, const std::string& na
 
 }  // namespace
 
-std::vector<std::string> Step::Implementation::trained() const {
+std::vector<std::string> Step::Implementation::trained(const StepSettings& given) const {
   std::vector<std::string> names;
   for (const State& state : network.states())
     if (state.role == Role::parameter && matches_any(options.parameters, state.name) &&
-        !matches_any(frozen, state.name) && !is_frozen_by_group(optimizer, state.name) &&
-        counts(state.current))
+        !matches_any(given.frozen, state.name) &&
+        !is_frozen_by_group(given.optimizer, state.name) && counts(state.current))
       names.push_back(state.name);
   return names;
 }
 
 // The optimizer with what the step does not update as frozen.
-Optimizer Step::Implementation::optimizer_now() const {
-  const std::vector<std::string> names = trained();
-  Optimizer now = optimizer;
+Optimizer Step::Implementation::optimizer_for(const StepSettings& given) const {
+  const std::vector<std::string> names = trained(given);
+  Optimizer now = given.optimizer;
   for (const State& state : network.states())
     if (state.role == Role::parameter && std::ranges::find(names, state.name) == names.end())
       now.groups.push_back({.pattern = state.name, .frozen = true});
@@ -79,11 +80,12 @@ void Step::Implementation::unscale() {
   run(*unscaling, std::span(&factor, 1), [](std::span<const Tensor>) {});
 }
 
-void Step::Implementation::set_flag(std::string_view name, bool value) {
-  model->store.set(state_name(name), Tensor::scalar(DType::boolean, value ? 1 : 0));
+bool& Step::Implementation::flag(std::string_view name) {
+  return model->store.at(state_name(name)).values<bool>()[0];
 }
 
-std::unique_ptr<Program> Step::Implementation::program(const Graph& f32_graph) {
+std::unique_ptr<Program> Step::Implementation::program(const Graph& f32_graph,
+                                                       const PrecisionPlan& plan) {
   CompileOptions compile_options;
   compile_options.deterministic = options.deterministic;
   compile_options.kernels = &kernels;
@@ -95,29 +97,30 @@ std::unique_ptr<Program> Step::Implementation::program(const Graph& f32_graph) {
   return made;
 }
 
-std::int64_t Step::Implementation::applied_steps() const {
+std::int64_t Step::Implementation::applied_steps(const StateStore& store) const {
   const std::string name = state_name("applied_steps");
-  return model->store.has(name) ? static_cast<std::int64_t>(model->store.at(name).at(0)) : 0;
+  return store.has(name) ? static_cast<std::int64_t>(store.at(name).at(0)) : 0;
 }
 
-bool Step::Implementation::has_moments(const std::string& parameter) const {
+bool Step::Implementation::has_moments(const std::string& parameter,
+                                       const StateStore& store) const {
   const State* const state = network.find_state(parameter);
-  if (!model->store.has(moment_name(options.name, parameter, gradient_sum_name))) return false;
-  return std::ranges::all_of(
-      optimizer.rule.moments_of(state->type.shape), [&](std::string_view moment) {
-        return model->store.has(moment_name(options.name, parameter, moment));
-      });
+  if (!store.has(moment_name(options.name, parameter, gradient_sum_name))) return false;
+  return std::ranges::all_of(settings.optimizer.rule.moments_of(state->type.shape),
+                             [&](std::string_view moment) {
+                               return store.has(moment_name(options.name, parameter, moment));
+                             });
 }
 
 // A parameter has had its moments since it was updated first. One that is updated without any,
 // where other steps were applied, comes later than these.
-StepsTaken Step::Implementation::steps_taken() const {
-  const std::vector<std::string> names = trained();
-  const std::int64_t applied = applied_steps();
-  const StateStore& store = model->store;
+StepsTaken Step::Implementation::steps_taken(const StepSettings& given,
+                                             const StateStore& store) const {
+  const std::vector<std::string> names = trained(given);
+  const std::int64_t applied = applied_steps(store);
   StepsTaken taken;
   for (const std::string& name : names)
-    if (applied > 0 && !has_moments(name)) taken[name] = 0;
+    if (applied > 0 && !has_moments(name, store)) taken[name] = 0;
   for (const auto& [name, entry] : store.entries()) {
     if (entry.role != Role::parameter || taken.contains(name)) continue;
     const bool trains = std::ranges::find(names, name) != names.end();
@@ -129,68 +132,88 @@ StepsTaken Step::Implementation::steps_taken() const {
   return taken;
 }
 
-void Step::Implementation::add_counter(const std::string& name) {
-  if (model->store.has(name)) return;
-  Graph graph("counter");
-  State state;
-  state.name = name;
-  state.role = Role::control;
-  state.type = {DType::i64, {}};
-  graph.state(std::move(state));
-  model->store.add(graph, model->seed);
-}
-
-std::vector<std::string> Step::Implementation::late_averages(const Averages& all) const {
+std::vector<std::string> Step::Implementation::late_averages(const Averages& all,
+                                                             const StateStore& store) const {
   std::vector<std::string> late;
   for (const auto& [parameter, moment] : all.names())
-    if (applied_steps() > 0 && !model->store.has(moment)) late.push_back(parameter);
+    if (applied_steps(store) > 0 && !store.has(moment)) late.push_back(parameter);
   return late;
 }
 
-void Step::Implementation::compile() {
+StepForm Step::Implementation::form_for(StepSettings wanted, StateStore& store) {
   const FloatingEnvironment environment(Subnormals::keep);
-  const Optimizer now = optimizer_now();
-  const StepsTaken taken = steps_taken();
-  const Graph training = make_training_graph(network, now, options.name, taken);
-  PrecisionPlan former = std::exchange(plan, {});
-  try {
-    if (!is_in_f64()) {
-      plan = make_precision_plan(training, now.precision);
-      require_effect(plan);
-    }
-    adopt(training, now, taken);
-  } catch (...) {
-    plan = std::move(former);
-    throw;
+  StepForm form;
+  form.settings = std::move(wanted);
+  if (is_in_f64() && !model->is_in_f64()) {
+    store.convert_weights(DType::f64);
+    form.predictions = settings.optimizer.precision;
   }
-}
-
-void Step::Implementation::adopt(const Graph& training, const Optimizer& now,
-                                 const StepsTaken& taken) {
   const std::string& owner = options.name;
-  StateStore store = model->store;
-  Model::Implementation::Precision precision = model->precision;
-  Averages all(training, owner);
-  const std::vector<std::string> late = late_averages(all);
-  const bool reformatted = store.keep_as(training, kept_formats(plan), model->seed);
-  StepPrograms made;
-  made.whole = program(training);
-  made.forward = program(widened(forward_graph(model->name, objective)));
-  made.gradients = program(make_gradient_graph(network, now, owner));
-  made.unscaling = program(make_unscaling_graph(network, now, owner));
-  made.update = program(make_update_graph(network, now, owner, taken));
+  const Optimizer now = optimizer_for(form.settings);
+  const StepsTaken taken = steps_taken(form.settings, store);
+  const Graph training = make_training_graph(network, now, owner, taken);
+  PrecisionPlan plan;
+  if (!is_in_f64()) plan = make_precision_plan(training, now.precision);
+  if (!is_in_f64()) require_effect(plan);
+  form.averages = Averages(training, owner);
+  const std::vector<std::string> late = late_averages(form.averages, store);
+  if (store.keep_as(training, kept_formats(plan), model->seed) && !form.predictions)
+    form.predictions = model->precision;
+  StepPrograms& made = form.programs;
+  made.whole = program(training, plan);
+  made.forward = program(widened(forward_graph(model->name, objective)), plan);
+  made.gradients = program(make_gradient_graph(network, now, owner), plan);
+  made.unscaling = program(make_unscaling_graph(network, now, owner), plan);
+  made.update = program(make_update_graph(network, now, owner, taken), plan);
   store.add(made.whole->graph(), model->seed);
   store.add(made.gradients->graph(), model->seed);
   for (const auto& [name, count] : taken)
     store.set(counter_name(name), Tensor::scalar(DType::i64, static_cast<double>(count)));
   for (const std::string& name : late) {
-    const std::string& average = all.names().at(name);
+    const std::string& average = form.averages.names().at(name);
     store.set(average, store.declared(name).cast(store.at(average).dtype()));
   }
-  averages = std::move(all);
-  static_cast<StepPrograms&>(*this) = std::move(made);
+  return form;
+}
+
+void Step::Implementation::take(StepForm&& form) noexcept {
+  settings = std::move(form.settings);
+  averages = std::move(form.averages);
+  static_cast<StepPrograms&>(*this) = std::move(form.programs);
+  if (form.predictions) model->adopt(*std::move(form.predictions));
+}
+
+void Step::Implementation::compile(StepSettings wanted,
+                                   std::span<const StateStore::NewValue> values) {
+  StateStore store = model->store;
+  StepForm form = form_for(std::move(wanted), store);
+  store.set(values);
+  // Nothing fails from here on.
   model->store = std::move(store);
-  if (reformatted) model->adopt(std::move(precision));  // predictions anew
+  take(std::move(form));
+}
+
+void Step::Implementation::enter(const std::shared_ptr<Implementation>& step, StepSettings wanted,
+                                 const Implementation* former) {
+  Model::Implementation& model = *step->model;
+  step->require_own_name();
+  if (!step->is_in_f64()) step->require_format();
+  auto steps = model.steps;
+  steps[step->options.name] = step;
+  std::string run = model.run_of_steps.empty() ? random_digits() : model.run_of_steps;
+  StateStore store = model.store;
+  std::vector<StateStore::NewValue> values;
+  if (former) values = former->training_values();
+  for (const StateStore::NewValue& each : values)
+    store.add_copy(each.state, former->model->store.entries().find(each.state)->second.role,
+                   each.value);
+  StepForm form = step->form_for(std::move(wanted), store);
+  store.set(values);
+  // Nothing fails from here on.
+  model.store = std::move(store);
+  step->take(std::move(form));
+  model.steps.swap(steps);
+  model.run_of_steps.swap(run);
 }
 
 }  // namespace narrowgauge

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <set>
 
+#include "api/clone.h"
 #include "api/kernel_profile.h"
 #include "api/trainer_implementation.h"
 #include "api/training_batch.h"
@@ -23,37 +25,52 @@ Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions op
     : implementation_(std::make_shared<Implementation>()) {
   const FloatingEnvironment environment(Subnormals::keep);
   Implementation& self = *implementation_;
-  require(options.threads >= 0 && options.threads <= 4096,
-          "trainer: expected threads from 0 to 4096, got ", options.threads);
-  const MetricSet refuses_unknown(options.metrics, options.own_metrics);
-  self.model = ModelAccess::shared(model);
-  TrainingSetup setup = set_up_training(self.model->name, self.model->build, loss,
-                                        std::move(optimizer), std::move(options));
-  self.loss = std::move(loss);
-  self.optimizer = std::move(setup.optimizer);
-  self.options = std::move(setup.options);
-  self.training_graph = std::move(setup.graph);
-  self.plan = std::move(setup.plan);
-  CompileOptions compile_options;
-  compile_options.deterministic = self.options.deterministic;
-  compile_options.trace = self.options.trace;
-  compile_options.subnormals = subnormals_of(self.plan.f32_math);
-  compile_options.kernels = &self.kernels;
-  self.training = std::make_unique<Program>(setup.computed, compile_options, self.model->store,
-                                            self.options.seed, self.options.recompute);
-  self.training->set_plan_memory(self.model->plan_memory);
-  if (setup.update)
-    self.update = std::make_unique<Program>(*setup.update, compile_options, self.model->store,
-                                            self.options.seed);
-  self.averages = Averages(self.training_graph, trainer_owner);
+  self.set_up(model, std::move(loss), std::move(optimizer), std::move(options));
   const std::lock_guard alone(self.model->in_use);
-  self.take_over(setup.computed);
-  self.model->steps.clear();
+  self.take_over(nullptr);
 }
 
-// Removes the states of an earlier Trainer, which may have computed in another format. Where this
-// throws, the model is as it was.
-void Trainer::Implementation::take_over(const Graph& computed) {
+void Trainer::Implementation::set_up(const Model& given, Loss of_batches, Optimizer rule,
+                                     TrainerOptions how) {
+  require(how.threads >= 0 && how.threads <= 4096, "trainer: expected threads from 0 to 4096, got ",
+          how.threads);
+  const MetricSet refuses_unknown(how.metrics, how.own_metrics);
+  model = ModelAccess::shared(given);
+  loss = std::move(of_batches);
+  TrainingSetup setup =
+      set_up_training(model->name, model->build, loss, std::move(rule), std::move(how));
+  optimizer = std::move(setup.optimizer);
+  options = std::move(setup.options);
+  training_graph = std::move(setup.graph);
+  plan = std::move(setup.plan);
+  CompileOptions compile_options;
+  compile_options.deterministic = options.deterministic;
+  compile_options.trace = options.trace;
+  compile_options.subnormals = subnormals_of(plan.f32_math);
+  compile_options.kernels = &kernels;
+  training = std::make_unique<Program>(std::move(setup.computed), compile_options, model->store,
+                                       options.seed, options.recompute);
+  training->set_plan_memory(model->plan_memory);
+  if (setup.update)
+    update = std::make_unique<Program>(*std::move(setup.update), compile_options, model->store,
+                                       options.seed);
+  averages = Averages(training_graph, trainer_owner);
+}
+
+namespace {
+
+HeldStates held_for_parts(const Graph& part, const StateStore& store) {
+  std::set<std::string> sums;
+  for (const State& state : part.states())
+    if (state.role == Role::moment && is_of_parts(trainer_owner, state.name))
+      sums.insert(state.name);
+  return {part, store, std::move(sums)};
+}
+
+}  // namespace
+
+// Removes the states of an earlier Trainer, which may have computed in another format.
+void Trainer::Implementation::take_over(const StateStore* former) {
   StateStore store = model->store;
   store.remove({Role::moment, Role::control, Role::derived});
   store.unpin();
@@ -61,12 +78,18 @@ void Trainer::Implementation::take_over(const Graph& computed) {
   Model::Implementation::Precision precision = plan;
   if (wide) precision = optimizer.precision;
   if (wide != model->is_in_f64()) store.convert_weights(wide ? DType::f64 : DType::f32);
-  store.keep_as(wide ? computed : training_graph, kept_formats(plan), model->seed);
-  for (const Program* const program : {training.get(), update.get()})
-    if (program) store.add(program->graph(), model->seed);
+  store.keep_as(wide ? training->graph() : training_graph, kept_formats(plan), model->seed);
+  for (const Program* const program : {training.get(), update.get()}) {
+    if (!program) continue;
+    store.add(program->graph(), model->seed);
+    if (former) store.set(training_states(program->graph(), *former));
+  }
+  if (update) before_parts = held_for_parts(training->graph(), store);
+  // Nothing fails from here on.
   model->store = std::move(store);
   model->adopt(std::move(precision));
   number = ++model->trainers;
+  model->steps.clear();
 }
 
 Trainer::Trainer(std::shared_ptr<Implementation> implementation)
@@ -123,11 +146,13 @@ Program& Trainer::Implementation::evaluation_program() {
     compile_options.deterministic = options.deterministic;
     compile_options.kernels = &kernels;
     Graph graph = loss_graph(model->name, model->build, loss, Mode::evaluate);
-    evaluates_rows = loss_takes_rows(graph);
-    evaluates_averages = reads_averages();
-    if (evaluates_averages) graph = read_moments(graph, averages.names());
+    const bool rows = loss_takes_rows(graph), averaged = reads_averages();
+    if (averaged) graph = read_moments(graph, averages.names());
     evaluation = model->program(graph, std::move(compile_options), options.seed);
+    // Nothing fails from here on.
     evaluation->set_plan_memory(model->plan_memory);
+    evaluates_rows = rows;
+    evaluates_averages = averaged;
     evaluation_precision = model->precisions;
   }
   return *evaluation;

@@ -8,6 +8,7 @@
 #include "api/model_implementation.h"
 #include "base/output_path.h"
 #include "narrowgauge/model.h"
+#include "runtime/held_states.h"
 
 namespace narrowgauge {
 
@@ -30,6 +31,7 @@ struct Trainer::Implementation {
   PrecisionPlan plan;
   // `training` makes a step, or with `update` the gradients of a part of a batch.
   std::unique_ptr<Program> training, update, evaluation;
+  HeldStates before_parts;  // what parts change, as it was before the first of them
   Averages averages;
   int number = 0;                     // among the Trainers of the model
   int evaluation_precision = 0;       // model->precisions when `evaluation` was made
@@ -53,9 +55,14 @@ struct Trainer::Implementation {
   std::string first_not_finite(const StepResult& result, std::span<const Tensor> batch);
   Verdict judge(const Evaluation& result, const FitOptions& how);
 
+  // Makes the programs of a training, and leaves the model as it is.
+  void set_up(const Model& given, Loss loss, Optimizer optimizer, TrainerOptions options);
+
   // The members below are called with the model in use.
-  void take_over(const Graph& computed);  // what `training` computes
-  Program* known_evaluation() const;      // nullptr: none yet, or in another precision
+  // Gives the model over to this Trainer, which goes on with the states of `former`, a training of
+  // another model, if there is one. Where this throws, the model is as it was.
+  void take_over(const StateStore* former);
+  Program* known_evaluation() const;  // nullptr: none yet, or in another precision
   Program& evaluation_program();
   // Throws OutOfMemoryError if a program cannot take such batches of the source, of which a loader
   // will read `samples` samples in all.
@@ -74,7 +81,7 @@ struct Trainer::Implementation {
   std::uint64_t run_number(std::uint64_t step, std::int64_t part) const;  // for random numbers
   // Adds up the gradients of the parts of a batch, and returns its loss.
   double accumulate(std::span<const Tensor> batch);
-  void drop_gradients();  // of parts whose step threw
+  StepResult step_in_parts(std::span<const Tensor> batch);
   // Gives `use` the outputs, which last until the next run of the program.
   void compute(Program& program, std::span<const Tensor> inputs, std::uint64_t number_of_run,
                FunctionRef<void(std::span<const Tensor> results)> use);

@@ -81,15 +81,14 @@ std::string Trainer::Implementation::first_not_finite(const StepResult& result,
   const ThreadScope threads(options.threads > 0 ? options.threads : thread_count());
   const std::lock_guard alone(model->in_use);
   StateStore& store = model->store;
-  const Tensor scale = store.at(loss_scale_name).clone();
-  store.set(loss_scale_name, Tensor::scalar(scale.dtype(), result.scale));
+  const KeptState scale(store, loss_scale_name);
+  store.set(loss_scale_name, Tensor::scalar(scale.value().dtype(), result.scale));
   std::optional<NotFiniteValue> found;
   for (std::int64_t part = 0; !found && part < parts_of(batch); ++part) {
     const std::vector<Tensor> inputs = inputs_for(batch, part);
     const Program::Lease executor = training->executor_for(inputs);
     found = executor->find_not_finite(inputs, run_number(steps - 1, part));
   }
-  store.set(loss_scale_name, scale);
   if (!found) return "";
   return concat("; the first value that is not finite is '", found->name, "' (", found->dtype, ')');
 }
@@ -102,15 +101,20 @@ std::vector<const Executor*> Trainer::Implementation::executors() const {
   return executors;
 }
 
-void Trainer::Implementation::drop_gradients() {
-  for (const State& state : training->graph().states()) {
-    if (state.role != Role::parameter) continue;
-    const std::string name = moment_name(trainer_owner, state.name, gradient_sum_name);
-    if (!model->store.has(name)) continue;  // of a frozen parameter
-    Tensor& sum = model->store.at(name);
-    std::memset(sum.data(), 0, static_cast<std::size_t>(sum.bytes()));
+StepResult Trainer::Implementation::step_in_parts(std::span<const Tensor> batch) {
+  StepResult result;
+  before_parts.hold(model->store);
+  try {
+    const double sum = accumulate(batch);
+    compute(*update, {}, steps, [&](std::span<const Tensor> results) {
+      result = step_result_of(update->graph(), results);
+      result.loss = sum;
+    });
+  } catch (...) {
+    before_parts.put_back(model->store);
+    throw;
   }
-  model->store.set(losses_finite_name, Tensor::scalar(DType::boolean, 1));
+  return result;
 }
 
 StepResult Trainer::step(std::span<const Tensor> given) {
@@ -122,22 +126,13 @@ StepResult Trainer::step(std::span<const Tensor> given) {
   const std::span<const Tensor> batch = taken.inputs();
   const ThreadScope threads(self.options.threads > 0 ? self.options.threads : thread_count());
   StepResult result;
-  if (!self.update) {
+  if (self.update) {
+    result = self.step_in_parts(batch);
+  } else {
     self.compute(*self.training, batch, self.steps, [&](std::span<const Tensor> results) {
       result = step_result_of(self.training->graph(), results);
       result.loss = output_of(self.training->graph(), results, "loss");
     });
-  } else {
-    try {
-      const double loss = self.accumulate(batch);
-      self.compute(*self.update, {}, self.steps, [&](std::span<const Tensor> results) {
-        result = step_result_of(self.update->graph(), results);
-      });
-      result.loss = loss;
-    } catch (...) {
-      self.drop_gradients();
-      throw;
-    }
   }
   ++self.steps;
   return result;

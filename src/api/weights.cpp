@@ -181,11 +181,7 @@ FittingWeights fitting_weights(const Model::Implementation& model, const TensorF
 
 LoadReport take_weights(Model::Implementation& model, FittingWeights weights) {
   model.store.set(weights.values);
-  if (weights.precision) {
-    const bool is_plan = std::holds_alternative<PrecisionPlan>(*weights.precision);
-    model.adopt(*std::move(weights.precision));
-    model.precision_of_file = is_plan;
-  }
+  model.adopt_of_file(std::move(weights.precision));
   return std::move(weights.report);
 }
 

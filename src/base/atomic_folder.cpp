@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <new>
 #include <system_error>
 
+#include "base/descriptor.h"
 #include "base/folder_content.h"
 #include "base/output_path.h"
 #include "narrowgauge/error.h"
@@ -48,10 +48,12 @@ AtomicFolder::AtomicFolder(std::string path)
   fail(path_, "cannot be made");
 }
 
-AtomicFolder::~AtomicFolder() try {
-  if (!temporary_.empty()) remove_all(temporary_);
-} catch (const std::bad_alloc&) {
-  return;  // the next to open the folder removes what stays
+// Takes no memory, which may be what there is no more of.
+AtomicFolder::~AtomicFolder() {
+  if (temporary_.empty()) return;
+  const Descriptor folder(open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (const File& file : files_) unlinkat(folder.get(), file.name.c_str(), 0);
+  rmdir(temporary_.c_str());
 }
 
 void AtomicFolder::commit() {
@@ -64,8 +66,8 @@ void AtomicFolder::commit() {
 
 // Without this a power failure may lose a new name. File systems that cannot do it return EINVAL.
 void sync_folder(const std::string& path) {
-  const std::string& folder = path.empty() ? "." : path;
-  const int opened = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const char* const folder = path.empty() ? "." : path.c_str();
+  const int opened = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (opened < 0) return;  // a folder may be writable but not readable
   const bool failed = fsync(opened) != 0 && errno != EINVAL && errno != EROFS;
   const int reason = errno;

@@ -4,9 +4,11 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <string_view>
 #include <tuple>
 
@@ -19,14 +21,23 @@ struct CloseFolder {
 
 }  // namespace
 
-std::vector<std::string> names_in(const std::string& folder) {
+std::vector<std::string> names_in(const std::string& folder, std::error_code& error) {
   std::vector<std::string> names;
   const std::unique_ptr<DIR, CloseFolder> open(opendir(folder.c_str()));
-  if (!open) return names;
-  while (const dirent* const entry = readdir(open.get()))
+  if (!open && errno == ENOMEM) throw std::bad_alloc();
+  errno = open ? 0 : errno;
+  while (const dirent* const entry = open ? readdir(open.get()) : nullptr) {
     if (const std::string_view name = entry->d_name; name != "." && name != "..")
       names.emplace_back(name);
+    errno = 0;
+  }
+  error.assign(errno, std::generic_category());
   return names;
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::error_code ignored;
+  return names_in(folder, ignored);
 }
 
 void remove_all(const std::string& path) {

@@ -78,6 +78,7 @@ std::vector<Pass> pipeline(const CompileOptions& options) {
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream in(text);
+  in.exceptions(std::ios::badbit);  // as where memory ends
   std::vector<std::string> lines;
   for (std::string line; std::getline(in, line);) lines.push_back(std::move(line));
   return lines;

@@ -66,9 +66,11 @@ CsvTable read_csv_table(const std::string& path, std::int64_t step) {
   CsvTable table;
   std::ifstream file(path, std::ios::binary);
   std::ostringstream content;
+  content.exceptions(std::ios::badbit);  // as where memory ends
   if (!file || file.peek() == EOF) return table;
   content << file.rdbuf();
   std::istringstream lines(std::move(content).str());
+  lines.exceptions(std::ios::badbit);
   std::string line;
   for (bool first = true; std::getline(lines, line) && !lines.eof(); first = false) {
     if (first) {

@@ -53,7 +53,9 @@ class GzipFile : public InputFile {
   explicit GzipFile(std::unique_ptr<PlainFile> packed)
       : InputFile(packed->path()), packed_(std::move(packed)), input_(std::size_t{1} << 16) {
     constexpr int gzip_only = 16 + MAX_WBITS;
-    NG_INVARIANT(inflateInit2(&stream_, gzip_only) == Z_OK);
+    const int result = inflateInit2(&stream_, gzip_only);
+    if (result == Z_MEM_ERROR) throw std::bad_alloc();
+    NG_INVARIANT(result == Z_OK);
   }
   ~GzipFile() override { inflateEnd(&stream_); }
   GzipFile(const GzipFile&) = delete;
@@ -80,6 +82,7 @@ class GzipFile : public InputFile {
     stream_.next_out = reinterpret_cast<Bytef*>(bytes.data());
     stream_.avail_out = static_cast<uInt>(room);
     const int result = inflate(&stream_, Z_NO_FLUSH);
+    if (result == Z_MEM_ERROR) throw std::bad_alloc();
     require<DataError>(result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR, path(),
                        ": the gzip data is corrupt (", stream_.msg ? stream_.msg : zError(result),
                        ")");

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/memory.h"
 #include "base/open_file.h"
 #include "narrowgauge/error.h"
 
@@ -25,6 +26,8 @@ SharedBytes map_file(const std::string& path, Mapping mapping) {
       known && size > 0 ? mmap(nullptr, size, access, flags, file.get(), 0) : MAP_FAILED;
   const int error = errno;
   if (known && size == 0) return {};  // nothing can be mapped of an empty file
+  if (memory == MAP_FAILED && error == ENOMEM)
+    refuse_memory({path, {{"", static_cast<std::int64_t>(size)}}}, obtainable_memory());
   require<DataError>(memory != MAP_FAILED, path, ": ", std::strerror(error));
   std::shared_ptr<void> owner(memory, [size](void* mapped) { munmap(mapped, size); });
   const std::span bytes(static_cast<char*>(memory), size);

@@ -59,7 +59,8 @@ enum class Mapping {
 
 // Maps a regular file into memory; its pages are read when they are first used. Whoever makes the
 // file shorter while it is mapped ends the process (SIGBUS); replacing it as a whole does no harm.
-// Throws DataError naming the path for what is missing, cannot be read or is no file.
+// Throws DataError naming the path for what is missing, cannot be read or is no file,
+// OutOfMemoryError where addresses end.
 SharedBytes map_file(const std::string& path, Mapping mapping = Mapping::read);
 
 }  // namespace narrowgauge

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <new>
 
 #include "base/open_file.h"
 #include "io/zip.h"
@@ -204,7 +205,9 @@ struct ZipReader::Stream::Implementation {
                        "goes on behind the end of the file");
     if (entry.deflated) {
       input.resize(std::size_t{1} << 16);
-      NG_INVARIANT(inflateInit2(&stream, -MAX_WBITS) == Z_OK);
+      const int result = inflateInit2(&stream, -MAX_WBITS);
+      if (result == Z_MEM_ERROR) throw std::bad_alloc();
+      NG_INVARIANT(result == Z_OK);
     }
   }
   ~Implementation() {
@@ -232,6 +235,7 @@ struct ZipReader::Stream::Implementation {
     stream.next_out = reinterpret_cast<Bytef*>(bytes.data());
     stream.avail_out = static_cast<uInt>(room);
     const int result = inflate(&stream, Z_NO_FLUSH);
+    if (result == Z_MEM_ERROR) throw std::bad_alloc();
     ended = result == Z_STREAM_END;
     require<DataError>(ended || result == Z_OK, who, "its deflated data is ",
                        result == Z_BUF_ERROR ? "truncated" : "damaged");

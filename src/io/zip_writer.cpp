@@ -2,6 +2,8 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <memory>
+#include <new>
 
 #include "io/zip.h"
 #include "narrowgauge/error.h"
@@ -44,8 +46,11 @@ std::uint32_t sum_of(std::span<const std::span<const std::byte>> parts) {
 std::string deflate_all(std::span<const std::span<const std::byte>> parts) {
   z_stream stream{};
   constexpr int usual_memory = 8;
-  NG_INVARIANT(deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, usual_memory,
-                            Z_DEFAULT_STRATEGY) == Z_OK);
+  const int begun = deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS,
+                                 usual_memory, Z_DEFAULT_STRATEGY);
+  if (begun == Z_MEM_ERROR) throw std::bad_alloc();
+  NG_INVARIANT(begun == Z_OK);
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> ends(&stream, deflateEnd);
   std::string packed;
   std::vector<char> buffer(std::size_t{1} << 18);
   const auto step = [&](int flush) {
@@ -65,7 +70,6 @@ std::string deflate_all(std::span<const std::span<const std::byte>> parts) {
       step(Z_NO_FLUSH);
     }
   step(Z_FINISH);
-  deflateEnd(&stream);
   return packed;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sstream>
+#include <algorithm>
 
 #include "base/open_file.h"
 #include "narrowgauge/precision.h"
@@ -10,10 +10,11 @@ namespace narrowgauge {
 DType narrow_of_plan(const std::string& path) { return narrow_of_plan(read_text_file(path), path); }
 
 DType narrow_of_plan(std::string_view text, const std::string& who) {
-  std::istringstream lines{std::string(text)};
-  for (std::string line; std::getline(lines, line);) {
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     if (!line.starts_with("narrow ")) continue;
-    const std::string format = line.substr(7, line.find_last_not_of(" \r\t") - 6);
+    const std::string_view format = line.substr(7, line.find_last_not_of(" \r\t") - 6);
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
       if (format == name(dtype)) return dtype;
     throw ModelError(

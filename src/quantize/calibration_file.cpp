@@ -5,6 +5,7 @@
 
 #include "base/atomic_file.h"
 #include "base/json_reading.h"
+#include "base/json_writing.h"
 #include "base/open_file.h"
 #include "quantize/calibration.h"
 
@@ -13,40 +14,46 @@ namespace narrowgauge {
 namespace {
 
 using Json = nlohmann::json;
-using OrderedJson = nlohmann::ordered_json;  // as it is written
 constexpr std::string_view format_name = "narrowgauge calibration";
 constexpr int format_version = 1;
 
 // Bins as runs: the place of the first one, then the counts of those that follow each other.
-OrderedJson runs_of(std::span<const Histogram::Entry> entries) {
-  OrderedJson runs = OrderedJson::array();
+std::string runs_of(std::span<const Histogram::Entry> entries) {
+  std::string text = "[";
   std::int64_t next = 0;
   for (const auto& [place, count] : entries) {
-    if (runs.empty() || place != next) runs.push_back({place});
-    runs.back().push_back(count);
+    const bool first = text.size() == 1;
+    if (first || place != next) text += concat(first ? "[" : "],[", place);
+    text += concat(',', count);
     next = place + 1;
   }
-  return runs;
+  return text + (entries.empty() ? "]" : "]]");
 }
 
-OrderedJson channels_json(const ChannelSums& channels) {
-  OrderedJson all = OrderedJson::array();
-  for (const ExactSum& sum : channels.sums()) all.push_back({sum.count(), sum.text()});
-  return all;
+std::string channels_text(const ChannelSums& channels) {
+  return json_list(channels.sums(), [](const ExactSum& sum) {
+    return concat('[', sum.count(), ',', json_text<Json>(sum.text()), ']');
+  });
 }
 
 std::string line_of(const std::string& name, const ValueStatistics& value) {
   const Histogram& histogram = value.histogram;
-  const OrderedJson line{{"name", name},
-                         {"least", histogram.least()},
-                         {"most", histogram.most()},
-                         {"nans", histogram.nans()},
-                         {"infinities", histogram.infinities()},
-                         {"bins", runs_of(histogram.entries())},
-                         {"axis", value.channels.axis()},
-                         {"channels_differ", value.channels.differ()},
-                         {"channels", channels_json(value.channels)}};
-  return line.dump();
+  return json_object({{"name", json_text<Json>(name)},
+                      {"least", json_number<Json>(histogram.least())},
+                      {"most", json_number<Json>(histogram.most())},
+                      {"nans", concat(histogram.nans())},
+                      {"infinities", concat(histogram.infinities())},
+                      {"bins", runs_of(histogram.entries())},
+                      {"axis", concat(value.channels.axis())},
+                      {"channels_differ", concat(value.channels.differ())},
+                      {"channels", channels_text(value.channels)}});
+}
+
+std::string sizes_text(const std::map<std::string, double>& sizes) {
+  std::string text = "{";
+  for (const auto& [name, size] : sizes)
+    text += concat(text.size() > 1 ? "," : "", json_text<Json>(name), ':', json_number<Json>(size));
+  return text + '}';
 }
 
 // What a file holds, if it is whole.
@@ -148,16 +155,14 @@ class Reader {
 
 void Calibration::save(const std::string& path) const {
   try {
-    const std::string name = OrderedJson(format_name).dump();
-    const std::string weights = OrderedJson(network_.weights).dump();
-    std::string text =
-        concat("{\n\"format\": ", name, ",\n\"version\": ", format_version,
-               ",\n\"equalized\": ", network_.equalized ? "true" : "false",
-               ",\n\"weights\": ", weights, ",\n\"samples\": ", samples_, ",\n\"values\": [");
+    std::string text = concat(
+        "{\n\"format\": \"", format_name, "\",\n\"version\": ", format_version,
+        ",\n\"equalized\": ", network_.equalized, ",\n\"weights\": ", sizes_text(network_.weights),
+        ",\n\"samples\": ", samples_, ",\n\"values\": [");
     for (std::size_t i = 0; i < names_.size(); ++i)
       text += concat(i > 0 ? ",\n" : "\n", line_of(names_[i], values_[i]));
     write_file_atomically(path, text + "\n]\n}\n");
-  } catch (const OrderedJson::exception& error) {
+  } catch (const Json::exception& error) {
     throw UsageError(concat("calibration: a value's name cannot be written: ", error.what()));
   }
 }

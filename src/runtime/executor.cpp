@@ -13,6 +13,7 @@
 #include "kernels/cpu/core/keep_subnormals.h"
 #include "ops/reference.h"
 #include "passes/operands.h"
+#include "runtime/held_states.h"
 #include "tensor/values.h"
 
 namespace narrowgauge {
@@ -167,13 +168,14 @@ void Executor::copy_operands(const PlanStep& step) {
   const auto& nodes = plan_.graph.nodes();
   const auto node = std::ranges::find(nodes, step.node, &Node::full_name);
   NG_INVARIANT(node != nodes.end() && node->inputs.size() == step.inputs.size());
-  watched_.clear();
+  std::vector<Tensor> copies;
   for (std::size_t k = 0; k < step.inputs.size(); ++k) {
     const TensorType& type = plan_.graph.type(node->inputs[k]);
     Tensor copy(type.dtype, known_dims(type.shape));
     std::copy_n(static_cast<const std::byte*>(pointer(step.inputs[k])), copy.bytes(), copy.data());
-    watched_.push_back(std::move(copy));
+    copies.push_back(std::move(copy));
   }
+  watched_ = std::move(copies);
 }
 
 bool Executor::is_fresh() const { return store_.is_fresh(own_); }
@@ -212,6 +214,9 @@ void Executor::take_inputs(std::span<const Tensor> inputs) {
 }
 
 void Executor::run_steps(std::uint64_t step) {
+  // Once steps change states nothing may fail.
+  if (profiling_ && keeps_runs_ && step_runs_.capacity() < step_runs_.size() + bound_.size())
+    step_runs_.reserve(2 * step_runs_.size() + bound_.size());
   for (std::size_t s = 0; s < bound_.size(); ++s) run_step(s, {seed_, step});
 }
 
@@ -333,21 +338,19 @@ std::optional<NotFiniteValue> Executor::find_not_finite(std::span<const Tensor> 
     const Tensor& value = store_.at(state.state.name);
     if (!is_finite(value, Phase::forward)) return {{state.state.name, value.dtype()}};
   }
-  std::map<std::string, Tensor> before;  // of states that are computed in place
+  std::map<std::string, KeptState> before;  // states that are computed in place
   for (const PlanStep& each : plan_.steps)
     for (const PlanOutput& output : each.outputs)
       if (each.phase != Phase::update && output.location.kind == Location::Kind::state) {
         const std::string& name =
             plan_.states[static_cast<std::size_t>(output.location.index)].state.name;
-        before.emplace(name, store_.at(name).clone());
+        before.try_emplace(name, store_, name);
       }
   take_inputs(inputs);
   std::optional<NotFiniteValue> found;
   for (part_ = 0; part_ < plan_.parts && !found; ++part_) found = run_to_not_finite(step);
   part_ = 0;
   inputs_ = {};
-  for (const auto& [name, value] : before)
-    std::copy_n(value.data(), value.bytes(), store_.at(name).data());
   return found;
 }
 

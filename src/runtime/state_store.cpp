@@ -113,6 +113,8 @@ std::int64_t StateStore::bytes_to_add(const Graph& graph) const {
 void StateStore::add(const Graph& graph, std::uint64_t seed) {
   require_memory(
       {concat("graph '", graph.name(), "'"), {{"weights and other states", bytes_to_add(graph)}}});
+  decltype(entries_) added;
+  decltype(derivations_) derived;
   for (const State& state : graph.states()) {
     const auto known = entries_.find(state.name);
     if (known != entries_.end()) {
@@ -123,12 +125,18 @@ void StateStore::add(const Graph& graph, std::uint64_t seed) {
       continue;
     }
     if (state.role == Role::derived) {
-      derivations_[state.name] = {state.derived_from, interpreted(state.derivation)};
-      entries_[state.name] = {state.role, Tensor(state.type.dtype, known_dims(state.type.shape))};
+      derived[state.name] = {state.derived_from, interpreted(state.derivation)};
+      added[state.name] = {state.role, Tensor(state.type.dtype, known_dims(state.type.shape))};
     } else {
-      entries_[state.name] = {state.role, initial_value(state, seed)};
+      added[state.name] = {state.role, initial_value(state, seed)};
     }
   }
+  entries_.merge(added);  // takes no memory
+  derivations_.merge(derived);
+}
+
+void StateStore::add_copy(const std::string& name, Role role, const Tensor& value) {
+  if (!has(name)) entries_[name] = {role, value.clone()};
 }
 
 std::int64_t StateStore::bytes_to_add(const Plan& plan) const {
@@ -276,6 +284,10 @@ void StateStore::set(std::span<const NewValue> values) {
   for (std::size_t i = 0; i < kept.size(); ++i)
     std::copy_n(kept[i].data(), kept[i].bytes(), at(values[i].state).data());
   touch(changed, {});
+}
+
+void StateStore::replace(std::string_view state, const Tensor& value) {
+  at(state) = in_kept_format(state, value).clone();
 }
 
 void StateStore::touch(const std::set<std::string>& changed, const std::set<std::string>& kept) {

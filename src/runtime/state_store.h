@@ -40,6 +40,9 @@ class StateStore {
   // Adds the states of the graph of a plan, and of what its kernels pack, which is derived too.
   void add(const Plan& plan, std::uint64_t seed);
 
+  // Adds a state with a copy of a value, where it is missing.
+  void add_copy(const std::string& name, Role role, const Tensor& value);
+
   // Adds the parameters of a graph in f32 that are missing, and keeps those that `formats` names in
   // that format, rounded to nearest, the others of the graph in their own; all are pinned. Returns
   // whether a format changed. Throws UsageError for a pinned parameter in another format.
@@ -68,6 +71,9 @@ class StateStore {
   void set(std::string_view name, const Tensor& value);
   // Sets several states: all of them, or, where it throws, none.
   void set(std::span<const NewValue> values);
+  // Puts a copy in the place of a value that copies of this store share, and keep. No executor that
+  // was made for the state before may run again.
+  void replace(std::string_view name, const Tensor& value);
   const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
 
   // What kernels of a plan pack, by the name of the packing, as it was refreshed last.

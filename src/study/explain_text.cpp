@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
+#include "base/json_writing.h"
 #include "base/memory.h"
 #include "narrowgauge/explain.h"
 #include "narrowgauge/tf32.h"
@@ -112,91 +114,92 @@ std::string explanation_text(const NodeExplanation& node) {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-template <class T>
-std::string text_of(const T& value) {
-  return concat(value);
-}
-
-Json types_json(const TensorTypes& types) {
-  Json result = Json::array();
-  for (const TensorType& type : types) result.push_back(text_of(type));
-  return result;
-}
-
-Json bytes_json(std::optional<std::int64_t> bytes) { return bytes ? Json(*bytes) : Json(nullptr); }
-
-void add_casts_json(Json& out, std::string_view side, const std::vector<CastNote>& casts) {
-  for (const CastNote& cast : casts)
-    out.push_back({{"side", side},
-                   {"name", cast.name},
-                   {"value", cast.value},
-                   {"from", text_of(cast.from)},
-                   {"to", text_of(cast.to)},
-                   {"bytes", bytes_json(cast.bytes)}});
-}
-
-Json error_json(const std::optional<ContractionError>& error) {
-  if (!error) return nullptr;
-  return {{"depth", error->depth},
-          {"unit", error->unit},
-          {"bound", error->bound},
-          {"expected", error->expected},
-          {"bias", error->bias}};
-}
-
-Json node_json(const NodeExplanation& node) {
-  const PlanEntry& entry = node.entry;
-  Json casts = Json::array();
-  add_casts_json(casts, "before", node.before);
-  add_casts_json(casts, "after", node.after);
-  const std::string note = math_note(entry);
-  return {{"name", entry.name},
-          {"op", entry.op},
-          {"class", has_class(entry) ? Json(name(entry.precision)) : Json(nullptr)},
-          {"dtype", entry.dtype ? Json(text_of(*entry.dtype)) : Json(nullptr)},
-          {"math", entry.math == Math::none ? Json(nullptr) : Json(text_of(entry.math))},
-          {"error", error_json(node.error)},
-          {"math_note", note.empty() ? Json(nullptr) : Json(note)},
-          {"inputs", types_json(node.inputs)},
-          {"outputs", types_json(node.outputs)},
-          {"rule", name(entry.rule)},
-          {"reason", node.reason},
-          {"chain", node.chain},
-          {"casts", std::move(casts)}};
-}
-
-Json summary_json(const PrecisionSummary& summary) {
-  Json nodes = Json::object();
-  for (const auto& [dtype, count] : summary.nodes) nodes[text_of(dtype)] = count;
-  return {{"nodes", std::move(nodes)},
-          {"without_choice", summary.without_choice},
-          {"casts", summary.casts},
-          {"cast_bytes", bytes_json(summary.cast_bytes)},
-          {"unlisted", summary.unlisted},
-          {"unlisted_ops", summary.unlisted_ops},
-          {"narrow_parameters", summary.narrow_parameters}};
-}
+using Json = nlohmann::json;
+constexpr const char* json_null = "null";
 
 // Names that are not UTF-8 are printed with replacement characters.
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string json_of(std::string_view text) {
+  return json_text<Json>(text, Json::error_handler_t::replace);
+}
+
+std::string json_of(const std::vector<std::string>& texts) {
+  return json_list(texts, [](const std::string& text) { return json_of(text); });
+}
+
+std::string json_of(const TensorTypes& types) {
+  return json_list(types, [](const TensorType& type) { return json_of(concat(type)); });
+}
+
+std::string json_of(std::optional<std::int64_t> bytes) {
+  return bytes ? concat(*bytes) : json_null;
+}
+
+std::string json_of(const std::optional<ContractionError>& error) {
+  if (!error) return json_null;
+  return json_object({{"depth", concat(error->depth)},
+                      {"unit", json_of(error->unit)},
+                      {"bound", json_number<Json>(error->bound)},
+                      {"expected", json_number<Json>(error->expected)},
+                      {"bias", json_number<Json>(error->bias)}});
+}
+
+std::vector<std::string> casts_json(const NodeExplanation& node) {
+  std::vector<std::string> all;
+  const auto add = [&](std::string_view side, const std::vector<CastNote>& casts) {
+    for (const CastNote& cast : casts)
+      all.push_back(json_object({{"side", json_of(side)},
+                                 {"name", json_of(cast.name)},
+                                 {"value", json_of(cast.value)},
+                                 {"from", json_of(concat(cast.from))},
+                                 {"to", json_of(concat(cast.to))},
+                                 {"bytes", json_of(cast.bytes)}}));
+  };
+  add("before", node.before);
+  add("after", node.after);
+  return all;
+}
+
+std::string json_of(const PrecisionSummary& summary) {
+  std::string nodes;
+  for (const auto& [dtype, count] : summary.nodes)
+    nodes += concat(nodes.empty() ? "" : ",", json_of(concat(dtype)), ':', count);
+  return json_object({{"nodes", concat('{', nodes, '}')},
+                      {"without_choice", concat(summary.without_choice)},
+                      {"casts", concat(summary.casts)},
+                      {"cast_bytes", json_of(summary.cast_bytes)},
+                      {"unlisted", concat(summary.unlisted)},
+                      {"unlisted_ops", json_of(summary.unlisted_ops)},
+                      {"narrow_parameters", concat(summary.narrow_parameters)}});
 }
 
 }  // namespace
 
-std::string explanation_json(const NodeExplanation& node) { return dump(node_json(node)); }
+std::string explanation_json(const NodeExplanation& node) {
+  const PlanEntry& entry = node.entry;
+  const std::string note = math_note(entry);
+  return json_object({{"name", json_of(entry.name)},
+                      {"op", json_of(entry.op)},
+                      {"class", has_class(entry) ? json_of(name(entry.precision)) : json_null},
+                      {"dtype", entry.dtype ? json_of(concat(*entry.dtype)) : json_null},
+                      {"math", entry.math == Math::none ? json_null : json_of(concat(entry.math))},
+                      {"error", json_of(node.error)},
+                      {"math_note", note.empty() ? json_null : json_of(note)},
+                      {"inputs", json_of(node.inputs)},
+                      {"outputs", json_of(node.outputs)},
+                      {"rule", json_of(name(entry.rule))},
+                      {"reason", json_of(node.reason)},
+                      {"chain", json_of(node.chain)},
+                      {"casts", json_list(casts_json(node), std::identity())}});
+}
 
 std::string explanation_json(const Explanation& explanation) {
-  Json nodes = Json::array();
-  for (const NodeExplanation& node : explanation.nodes) nodes.push_back(node_json(node));
-  return dump({{"model", explanation.model_name},
-               {"policy", explanation.policy},
-               {"narrow", text_of(explanation.narrow)},
-               {"reason", explanation.reason},
-               {"nodes", std::move(nodes)},
-               {"summary", summary_json(explanation.summary)}});
+  const auto of_node = [](const NodeExplanation& node) { return explanation_json(node); };
+  return json_object({{"model", json_of(explanation.model_name)},
+                      {"policy", json_of(explanation.policy)},
+                      {"narrow", json_of(concat(explanation.narrow))},
+                      {"reason", json_of(explanation.reason)},
+                      {"nodes", json_list(explanation.nodes, of_node)},
+                      {"summary", json_of(explanation.summary)}});
 }
 
 }  // namespace narrowgauge

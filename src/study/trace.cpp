@@ -2,14 +2,18 @@
 #include "narrowgauge/trace.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <tuple>
+
+#include "base/json_writing.h"
 
 namespace narrowgauge {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
+using Json = nlohmann::json;
 constexpr double microseconds = 1000;  // in a millisecond
 constexpr int track = 1;
 
@@ -22,33 +26,43 @@ std::string_view phase_name(Phase phase) {
   return phase == Phase::backward ? "backward" : "update";
 }
 
-OrderedJson slice(std::string_view name, std::string_view category, double begin,
-                  double milliseconds) {
-  return {{"name", name},
-          {"cat", category},
-          {"ph", "X"},
-          {"ts", begin * microseconds},
-          {"dur", milliseconds * microseconds},
-          {"pid", track},
-          {"tid", track}};
+std::string trace_text(std::string_view text) {
+  return json_text<Json>(text, Json::error_handler_t::replace);
 }
 
-OrderedJson kernel_slice(const Trainer::KernelChoice& kernel, const Trainer::KernelRun& run,
+// An event that lasts; `facts` is an object.
+std::string slice(std::string_view name, std::string_view category, double begin,
+                  double milliseconds, std::string facts = "") {
+  return json_object({{"name", trace_text(name)},
+                      {"cat", trace_text(category)},
+                      {"ph", trace_text("X")},
+                      {"ts", json_number<Json>(begin * microseconds)},
+                      {"dur", json_number<Json>(milliseconds * microseconds)},
+                      {"pid", concat(track)},
+                      {"tid", concat(track)},
+                      {"args", std::move(facts)}});
+}
+
+std::string kernel_slice(const Trainer::KernelChoice& kernel, const Trainer::KernelRun& run,
                          double begin) {
-  OrderedJson json = slice(kernel.node, phase_name(kernel.phase), begin, run.milliseconds);
-  OrderedJson& facts = json["args"] = {
-      {"op", kernel.op}, {"phase", phase_name(kernel.phase)}, {"kernel", kernel.implementation}};
-  if (!kernel.why.empty()) facts["why"] = kernel.why;
-  facts["bytes"] = kernel.bytes;
-  facts["GB/s"] = rate_of(static_cast<double>(kernel.bytes), run.milliseconds);
-  if (kernel.flops > 0) {
-    facts["math"] = name(kernel.math);
-    facts["flop"] = kernel.flops;
-    facts["Gflop/s"] = rate_of(kernel.flops, run.milliseconds);
-  }
-  if (kernel.facts.isa) facts["isa"] = name(*kernel.facts.isa);
-  if (const auto unit = on_matrix_unit(kernel)) facts["matrix unit"] = *unit ? "yes" : "no";
-  return json;
+  const auto rate = [&](double amount) {
+    return json_number<Json>(rate_of(amount, run.milliseconds));
+  };
+  const bool multiplies = kernel.flops > 0;
+  const std::optional<bool> unit = on_matrix_unit(kernel);
+  std::string facts =
+      json_object({{"op", trace_text(kernel.op)},
+                   {"phase", trace_text(phase_name(kernel.phase))},
+                   {"kernel", trace_text(kernel.implementation)},
+                   {"why", kernel.why.empty() ? "" : trace_text(kernel.why)},
+                   {"bytes", concat(kernel.bytes)},
+                   {"GB/s", rate(static_cast<double>(kernel.bytes))},
+                   {"math", multiplies ? trace_text(name(kernel.math)) : ""},
+                   {"flop", multiplies ? json_number<Json>(kernel.flops) : ""},
+                   {"Gflop/s", multiplies ? rate(kernel.flops) : ""},
+                   {"isa", kernel.facts.isa ? trace_text(name(*kernel.facts.isa)) : ""},
+                   {"matrix unit", unit ? trace_text(*unit ? "yes" : "no") : ""}});
+  return slice(kernel.node, phase_name(kernel.phase), begin, run.milliseconds, std::move(facts));
 }
 
 // Where each round begins among the runs: kernels run in the order of the plan.
@@ -59,8 +73,12 @@ std::vector<std::size_t> first_runs(const std::vector<Trainer::KernelRun>& runs)
   return first;
 }
 
-OrderedJson track_name(std::string_view what, std::string_view name) {
-  return {{"name", what}, {"ph", "M"}, {"pid", track}, {"tid", track}, {"args", {{"name", name}}}};
+std::string track_name(std::string_view what, std::string_view name) {
+  return json_object({{"name", trace_text(what)},
+                      {"ph", trace_text("M")},
+                      {"pid", concat(track)},
+                      {"tid", concat(track)},
+                      {"args", json_object({{"name", trace_text(name)}})}});
 }
 
 }  // namespace
@@ -73,9 +91,8 @@ std::optional<bool> on_matrix_unit(const Trainer::KernelChoice& kernel) {
 std::string chrome_trace(const std::vector<Trainer::KernelChoice>& kernels,
                          const std::vector<Trainer::KernelRun>& runs, std::string_view round) {
   const std::string called(round);
-  OrderedJson events = OrderedJson::array();
-  events.push_back(track_name("process_name", "narrowgauge"));
-  events.push_back(track_name("thread_name", called + 's'));
+  std::vector<std::string> events{track_name("process_name", "narrowgauge"),
+                                  track_name("thread_name", called + 's')};
   const double start = runs.empty() ? 0 : runs.front().begin;
   std::vector<std::size_t> first = first_runs(runs);
   first.push_back(runs.size());
@@ -86,8 +103,9 @@ std::string chrome_trace(const std::vector<Trainer::KernelChoice>& kernels,
     for (std::size_t i = first[s]; i < first[s + 1]; ++i)
       events.push_back(kernel_slice(kernels.at(runs[i].kernel), runs[i], runs[i].begin - start));
   }
-  const OrderedJson trace{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}};
-  return trace.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + '\n';
+  return json_object({{"displayTimeUnit", trace_text("ms")},
+                      {"traceEvents", json_list(events, std::identity())}}) +
+         '\n';
 }
 
 std::vector<ProfileRow> profile_rows(const std::vector<Trainer::KernelChoice>& kernels,

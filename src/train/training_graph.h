@@ -20,7 +20,6 @@ inline constexpr std::string_view good_steps_name = "training/good_steps";
 inline constexpr std::string_view overflows_left_name = "training/overflows_left";
 inline constexpr std::string_view rate_factor_name = "training/rate_factor";
 inline constexpr std::string_view gradient_check_name = "training/gradient_health";
-inline constexpr std::string_view losses_finite_name = "training/losses_finite";
 inline constexpr std::string_view applied_steps_name = "training/applied_steps";
 inline constexpr std::string_view skipped_steps_name = "training/skipped_steps";
 

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each request for memory fails once: the call says so, and whatever it
-// worked on goes on as if it had not been called.
-#include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+// Each request for memory fails by itself: the call says so, and whatever it worked on goes on as
+// if it had not been called. Models and training by a Trainer.
+#include "support/failing_allocation.h"
 
-#include <atomic>
-#include <cerrno>
-#include <cstdlib>
+#include <gtest/gtest.h>
+
 #include <filesystem>
-#include <new>
 #include <optional>
 #include <set>
 
@@ -18,96 +13,14 @@
 #include "io/files.h"
 #include "narrowgauge/narrowgauge.h"
 
-namespace {
-
-constinit std::atomic<std::int64_t> left = 0;  // requests until the one that fails; 0: none does
-constinit std::atomic<bool> failed = false;
-
-bool fails() {
-  if (left.load(std::memory_order_relaxed) <= 0 || left.fetch_sub(1) != 1) return false;
-  failed = true;
-  return true;
-}
-
-void* take(std::size_t size) {
-  void* const memory = fails() ? nullptr : std::malloc(size > 0 ? size : 1);
-  if (!memory) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-// The other forms of the standard library call these.
-void* operator new(std::size_t size) { return take(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-
-extern "C" {
-void* __libc_memalign(std::size_t, std::size_t);
-
-void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
-  return fails() ? nullptr : __libc_memalign(alignment, size);
-}
-int posix_memalign(void** memory, std::size_t alignment, std::size_t size) noexcept {
-  *memory = fails() ? nullptr : __libc_memalign(alignment, size);
-  return *memory ? 0 : ENOMEM;
-}
-void* mmap(void* where, std::size_t size, int access, int flags, int file, off_t offset) noexcept {
-  if (!fails())
-    return reinterpret_cast<void*>(syscall(SYS_mmap, where, size, access, flags, file, offset));
-  errno = ENOMEM;
-  return MAP_FAILED;
-}
-}
-
 namespace narrowgauge::failing_allocation_test {
 namespace {
 
-int open_files() {
-  int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-    static_cast<void>(entry);
-    ++count;
-  }
-  return count;
-}
+using failing_allocation::fail_each_request_of;
+using failing_allocation::Pause;
 
-// The numbers of requests that fail: all of the first, then fewer and fewer.
-std::int64_t after(std::int64_t number) { return number + 1 + number / 40; }
-
-// Calls until no request fails. After each call that failed `check` looks at what is left: sorting,
-// for one, does without the memory that it asks for.
-template <class Call, class Check>
-void fail_each_request_of(const std::string& what, const Call& call, const Check& check) {
-  const int files = open_files();
-  std::int64_t failures = 0;
-  for (std::int64_t number = 1;; number = after(number)) {
-    std::string error;
-    failed = false;
-    left = number;
-    try {
-      call();
-    } catch (const std::bad_alloc&) {
-      error = "bad_alloc";
-    } catch (const OutOfMemoryError&) {
-      error = "out of memory";
-    } catch (const std::exception& other) {
-      left = 0;
-      error = other.what();
-      ADD_FAILURE() << what << ", request " << number << ": " << error;
-    }
-    left = 0;
-    if (!failed) break;
-    ++failures;
-    EXPECT_EQ(open_files(), files) << what << ", request " << number;
-    if (!error.empty()) check();
-    if (testing::Test::HasFailure()) {
-      ADD_FAILURE() << what << ", request " << number << ": " << error;
-      return;
-    }
-  }
-  EXPECT_GT(failures, 0) << what;
-}
+constexpr auto nothing_to_check = [] {};
+constexpr std::size_t most = 60;
 
 class Allocation : public testing::Test {
  protected:
@@ -115,30 +28,88 @@ class Allocation : public testing::Test {
   const testing_files::TemporaryFolder folder;
 };
 
+Optimizer mixed() {
+  Optimizer optimizer = adam(0.01);
+  enable_mixed_precision(optimizer, DType::bf16);
+  return optimizer;
+}
+
+Optimizer averaged() {
+  Optimizer optimizer = mixed();
+  optimizer.ema_decay = 0.9;
+  return optimizer;
+}
+
+const TrainerOptions same_bits{.deterministic = true, .threads = 2};
+
+// Two trainings of the same bits, of which one meets failures.
+struct Twins {
+  explicit Twins(Optimizer optimizer = mixed(), TrainerOptions options = same_bits)
+      : trainer(model, softmax_cross_entropy(), optimizer, options),
+        of_twin(twin, softmax_cross_entropy(), optimizer, options) {}
+  void step(std::uint64_t number) {
+    trainer.step(small_batch(number));
+    of_twin.step(small_batch(number));
+  }
+  void expect_same() const { EXPECT_EQ(model.sha256(), twin.sha256()); }
+
+  Model model{"small", small_network(), 3}, twin{"small", small_network(), 3};
+  Trainer trainer, of_twin;
+};
+
 TEST_F(Allocation, of_a_model) {
+  const std::size_t failures = fail_each_request_of(
+      "Model()", most, [&] { Model("small", small_network(), 3); }, nothing_to_check);
+  EXPECT_GT(failures, most);
+  Model model("small", small_network(), 3);
+  const Tensor expected = model.predict(batch[0]);
   fail_each_request_of(
-      "Model()", [&] { Model("small", small_network(), 3); }, [] {});
+      "Model::clone()", most, [&] { EXPECT_EQ(model.clone().sha256(), model.sha256()); },
+      [&] { EXPECT_TRUE(model.predict(batch[0]).same_bits(expected)); });
+  const std::string weights = model.sha256();
+  const std::string name = model.state_names().at(0);
+  const Tensor former = model.state(name), changed = Tensor::full(DType::f32, former.dims(), 2);
+  fail_each_request_of(
+      "set_state()", most,
+      [&] {
+        model.set_state(name, changed);
+        const Pause pause;
+        model.set_state(name, former);
+      },
+      [&] { EXPECT_EQ(model.sha256(), weights); });
+  fail_each_request_of(
+      "set_precision()", most,
+      [&] {
+        model.set_precision({.in_f64 = true});
+        const Pause pause;
+        model.set_precision({});
+      },
+      [&] {
+        EXPECT_EQ(model.sha256(), weights);
+        EXPECT_TRUE(model.predict(batch[0]).same_bits(expected));
+      });
 }
 
 TEST_F(Allocation, of_predictions) {
   const Tensor expected = Model("small", small_network(), 3).predict(batch[0]);
   Model model("small", small_network(), 3);
   const std::string weights = model.sha256();
-  int calls = 0;
+  std::optional<Model> fresh;
   fail_each_request_of(
-      "first predict()",
+      "first predict()", most,
       [&] {
-        Model fresh("small", small_network(), 3);
-        EXPECT_TRUE(fresh.predict(batch[0]).same_bits(expected));
+        {
+          const Pause pause;
+          fresh.emplace("small", small_network(), 3);
+        }
+        EXPECT_TRUE(fresh->predict(batch[0]).same_bits(expected));
       },
       [&] {
-        if (++calls % 16 == 0) {
-          EXPECT_TRUE(model.predict(batch[0]).same_bits(expected));
-        }
-        EXPECT_EQ(model.sha256(), weights);
+        EXPECT_EQ(fresh->sha256(), weights);
+        EXPECT_TRUE(fresh->predict(batch[0]).same_bits(expected));
       });
   fail_each_request_of(
-      "predict()", [&] { model.predict(batch[0]); },
+      "predict()", most, [&] { model.predict(batch[0]); },
       [&] { EXPECT_TRUE(model.predict(batch[0]).same_bits(expected)); });
 }
 
@@ -152,13 +123,12 @@ TEST_F(Allocation, of_loading) {
   const Tensor before = model->predict(batch[0]);
   const std::string weights = model->sha256();
   fail_each_request_of(
-      "load()",
+      "load()", most,
       [&] {
         model->load(path);
-        const std::int64_t request = left.exchange(0);
+        const Pause pause;
         EXPECT_EQ(model->sha256(), loaded);
         model.emplace("small", small_network(), 3);
-        left = request;
       },
       [&] {
         EXPECT_EQ(model->sha256(), weights);
@@ -175,81 +145,191 @@ std::set<std::string> files_in(const std::string& folder) {
   return names;
 }
 
+void expect_no_temporaries(const std::string& folder) {
+  for (const std::string& name : files_in(folder))
+    EXPECT_EQ(name.find(".tmp"), std::string::npos) << name;
+}
+
 TEST_F(Allocation, of_saving) {
   const Model model("small", small_network(), 3);
   const std::string path = folder / "saved.safetensors";
   bool saved = false;
   fail_each_request_of(
-      "save()", [&] { model.save(path), saved = true; },
+      "save()", most,
+      [&] {
+        {
+          const Pause pause;
+          std::filesystem::remove(path), saved = false;
+        }
+        model.save(path), saved = true;
+      },
       [&] { EXPECT_EQ(files_in(folder.path()).empty(), !saved); });
+  model.save(path);
   EXPECT_EQ(files_in(folder.path()), std::set<std::string>{"saved.safetensors"});
   Model twin("small", small_network(), 4);
   twin.load(path);
   EXPECT_EQ(twin.sha256(), model.sha256());
 }
 
-Optimizer mixed() {
-  Optimizer optimizer = adam(0.01);
-  enable_mixed_precision(optimizer, DType::bf16);
-  return optimizer;
+TEST_F(Allocation, of_a_trainer) {
+  Twins twins;
+  std::uint64_t steps = 0;
+  twins.step(steps++);
+  const auto goes_on = [&] {
+    EXPECT_EQ(twins.trainer.skipped_steps(), 0);
+    if (++steps % 8 == 0) twins.step(steps);
+    twins.expect_same();
+  };
+  const auto take_over = [&](const Optimizer& optimizer) {
+    return [&, optimizer] {
+      Trainer(twins.model, softmax_cross_entropy(), optimizer, same_bits);
+      const Pause pause;
+      twins.trainer = twins.of_twin.clone(twins.model);
+    };
+  };
+  fail_each_request_of("Trainer()", most, take_over(sgd(0.1)), goes_on);
+  Optimizer wide = sgd(0.1);
+  wide.precision.in_f64 = true;
+  Optimizer narrow = mixed();
+  narrow.precision.master_weights = false;
+  Model kept("small", small_network(), 3);
+  const std::string weights = kept.sha256();
+  const Tensor before = kept.predict(batch[0]);
+  for (const Optimizer& optimizer : {wide, narrow})
+    fail_each_request_of(
+        "Trainer() in another format", most,
+        [&] {
+          Trainer(kept, softmax_cross_entropy(), optimizer, same_bits);
+          const Pause pause;
+          kept = Model("small", small_network(), 3);
+          kept.predict(batch[0]);
+        },
+        [&] {
+          EXPECT_EQ(kept.sha256(), weights);
+          EXPECT_TRUE(kept.predict(batch[0]).same_bits(before));
+        });
+  fail_each_request_of(
+      "Trainer::clone()", most,
+      [&] {
+        static_cast<void>(twins.of_twin.clone(twins.model));
+        const Pause pause;
+        twins.trainer = twins.of_twin.clone(twins.model);
+      },
+      goes_on);
 }
 
-const TrainerOptions same_bits{.deterministic = true, .threads = 2};
-
 TEST_F(Allocation, of_a_step) {
-  Model model("small", small_network(), 3), twin("small", small_network(), 3);
-  Trainer trainer(model, softmax_cross_entropy(), mixed(), same_bits);
-  Trainer of_twin(twin, softmax_cross_entropy(), mixed(), same_bits);
-  for (std::uint64_t step = 0; step < 2; ++step)
-    trainer.step(small_batch(step)), of_twin.step(small_batch(step));
+  Twins twins;
+  std::uint64_t step = 0;
+  for (; step < 2; ++step) twins.step(step);
   const std::array<Tensor, 2> next = small_batch(2);
   fail_each_request_of(
-      "step()",
+      "step()", most,
       [&] {
-        trainer.step(next);
-        const std::int64_t request = left.exchange(0);
-        of_twin.step(next);
-        left = request;
+        twins.trainer.step(next);
+        const Pause pause;
+        twins.of_twin.step(next);
       },
-      [&] { EXPECT_EQ(model.sha256(), twin.sha256()); });
-  EXPECT_EQ(model.sha256(), twin.sha256());
+      [&] { twins.expect_same(); });
+  twins.expect_same();
+}
+
+TEST_F(Allocation, of_a_step_in_parts) {
+  TrainerOptions in_parts = same_bits;
+  in_parts.accumulation = 4;
+  Twins twins(mixed(), in_parts);
+  std::uint64_t number = 0;
+  twins.step(number++);
+  twins.step(number++);
+  const auto both = [&] {
+    const std::array<Tensor, 2> next = small_batch(number++);
+    twins.trainer.step(next);
+    const Pause pause;
+    twins.of_twin.step(next);
+  };
+  const auto goes_on = [&] {
+    twins.expect_same();
+    if (number % 4 == 0) both();
+    twins.expect_same();
+  };
+  fail_each_request_of("step() in parts", most, both, goes_on);
 }
 
 TEST_F(Allocation, of_checkpoints) {
-  Model model("small", small_network(), 3);
-  Optimizer averaged = mixed();
-  averaged.ema_decay = 0.9;
-  Trainer trainer(model, softmax_cross_entropy(), averaged, same_bits);
-  trainer.step(batch);
-  const std::string run = folder / "run", saved = model.sha256();
+  Twins twins(averaged());
+  twins.step(0), twins.step(1), twins.step(2);
+  const std::string run = folder / "run", later = folder / "later";
   fail_each_request_of(
-      "Trainer::save()", [&] { trainer.save(run); },
+      "Trainer::save()", most, [&] { twins.trainer.save(run); },
+      [&] { expect_no_temporaries(run); });
+  twins.of_twin.save(run);  // which nobody holds
+  const std::string saved = twins.model.sha256();
+  twins.step(3), twins.step(4);
+  const std::string trained = twins.model.sha256();
+  twins.of_twin.save(later);
+  std::uint64_t failures = 0;
+  fail_each_request_of(
+      "Trainer::resume()", most,
       [&] {
-        for (const std::string& name : files_in(run))
-          EXPECT_EQ(name.find(".tmp"), std::string::npos) << name;
+        twins.trainer.resume(run);
+        const Pause pause;
+        EXPECT_EQ(twins.model.sha256(), saved);
+        twins.trainer.resume(later);
+      },
+      [&] {
+        EXPECT_EQ(twins.model.sha256(), trained);
+        EXPECT_EQ(twins.trainer.skipped_steps(), 0);
+        if (++failures % 16 != 0) return;
+        twins.step(5);
+        twins.expect_same();
+        twins.trainer.resume(later), twins.of_twin.resume(later);
       });
-  Model twin("small", small_network(), 3);
-  Trainer of_twin(twin, softmax_cross_entropy(), averaged, same_bits);
-  of_twin.resume(run);
-  of_twin.save(run);  // which nobody holds
-  EXPECT_EQ(twin.sha256(), saved);
+  fail_each_request_of(
+      "swap_averages()", most,
+      [&] {
+        twins.trainer.swap_averages();
+        const Pause pause;
+        twins.trainer.swap_averages();
+      },
+      [&] { twins.expect_same(); });
 }
 
-TEST_F(Allocation, of_an_evaluation_and_a_fit) {
-  Model model("small", small_network(), 3), twin("small", small_network(), 3);
-  Trainer trainer(model, softmax_cross_entropy(), mixed(), same_bits);
-  Trainer of_twin(twin, softmax_cross_entropy(), mixed(), same_bits);
+TEST_F(Allocation, of_an_evaluation) {
+  Twins twins(averaged());
   const auto data = small_source(64);
-  trainer.fit(data, data, {.epochs = 1, .batch = 32});
-  of_twin.fit(data, data, {.epochs = 1, .batch = 32});
-  const double loss = of_twin.evaluate(data, 32).loss;
+  const FitOptions first{.epochs = 1, .batch = 32};
+  twins.trainer.fit(data, data, first);
+  twins.of_twin.fit(data, data, first);
+  const double loss = twins.of_twin.evaluate(data, 32).loss;
+  const auto evaluates = [&] { EXPECT_EQ(twins.trainer.evaluate(data, 32).loss, loss); };
+  const auto same = [&] {
+    evaluates();
+    twins.expect_same();
+  };
+  fail_each_request_of("evaluate()", most, evaluates, same);
   fail_each_request_of(
-      "evaluate()", [&] { EXPECT_EQ(trainer.evaluate(data, 32).loss, loss); },
-      [&] { EXPECT_EQ(model.sha256(), twin.sha256()); });
+      "first evaluate()", most,
+      [&] {
+        {
+          const Pause pause;
+          twins.trainer = twins.of_twin.clone(twins.model);
+        }
+        evaluates();
+      },
+      same);
+}
+
+TEST_F(Allocation, of_a_fit) {
+  Twins twins;
+  const auto data = small_source(64);
+  std::int64_t epochs = 0;
   fail_each_request_of(
-      "fit()", [&] { trainer.fit(data, data, {.epochs = 2, .batch = 32}); }, [] {});
-  of_twin.fit(data, data, {.epochs = 2, .batch = 32});
-  EXPECT_EQ(model.sha256(), twin.sha256());
+      "fit()", most, [&] { twins.trainer.fit(data, data, {.epochs = ++epochs, .batch = 32}); },
+      nothing_to_check);
+  const FitOptions last{.epochs = epochs + 1, .batch = 32};
+  twins.trainer.fit(data, data, last);
+  twins.of_twin.fit(data, data, last);
+  twins.expect_same();
 }
 
 }  // namespace

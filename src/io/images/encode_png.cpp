@@ -3,6 +3,9 @@
 
 #include <png.h>
 
+#include <cstring>
+#include <new>
+
 #include "narrowgauge/error.h"
 
 namespace narrowgauge {
@@ -22,6 +25,7 @@ std::string encode_png(const Tensor& image) {
   png_alloc_size_t size = bytes.size();
   const int written =
       png_image_write_to_memory(&facts, bytes.data(), &size, 0, image.data(), 0, nullptr);
+  if (written == 0 && std::strstr(facts.message, "memory")) throw std::bad_alloc();
   require<DataError>(written != 0, "png: ", facts.message);
   bytes.resize(size);
   return bytes;

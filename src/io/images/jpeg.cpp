@@ -73,6 +73,7 @@ class JpegReader {
     return *static_cast<JpegReader*>(decoder->client_data);
   }
   static void failed(j_common_ptr decoder) {
+    if (decoder->err->msg_code == JERR_OUT_OF_MEMORY) of(decoder).errors_.note_lack_of_memory();
     char message[JMSG_LENGTH_MAX];
     decoder->err->format_message(decoder, message);
     of(decoder).errors_.fail(message);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -54,8 +55,16 @@ class PngReader {
   }
   static void ignore(png_structp, const char*) {}
 
+  static png_voidp memory(png_structp png, png_alloc_size_t size) {
+    void* const taken = std::malloc(size);
+    if (!taken) static_cast<CErrors*>(png_get_mem_ptr(png))->note_lack_of_memory();
+    return taken;
+  }
+  static void give_back(png_structp, png_voidp memory) { std::free(memory); }
+
   void read_header() {
-    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &errors_, failed, ignore);
+    png_ = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &errors_, failed, ignore, &errors_,
+                                    memory, give_back);
     info_ = png_ ? png_create_info_struct(png_) : nullptr;
     if (!info_) errors_.fail("there is no memory for it");
     // Texts, colour profiles and chunks of programs are nothing to us.

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string_view>
 
 #include "io/images/codecs.h"
@@ -15,8 +16,6 @@ namespace {
 
 const char* text_of(VP8StatusCode status) {
   switch (status) {
-    case VP8_STATUS_OUT_OF_MEMORY:
-      return "there is no memory for it";
     case VP8_STATUS_BITSTREAM_ERROR:
       return "its data is corrupt";
     case VP8_STATUS_UNSUPPORTED_FEATURE:
@@ -28,7 +27,10 @@ const char* text_of(VP8StatusCode status) {
   }
 }
 
-void check(VP8StatusCode status) { require<DataError>(status == VP8_STATUS_OK, text_of(status)); }
+void check(VP8StatusCode status) {
+  if (status == VP8_STATUS_OUT_OF_MEMORY) throw std::bad_alloc();
+  require<DataError>(status == VP8_STATUS_OK, text_of(status));
+}
 
 }  // namespace
 

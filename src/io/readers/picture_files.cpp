@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/ascii.h"
+#include "base/folder_content.h"
 #include "base/random.h"
 #include "narrowgauge/error.h"
 
@@ -24,9 +25,8 @@ bool is_image_name(const fs::path& path) {
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> paths;
   std::error_code error;
-  fs::directory_iterator iterator(folder, error);
-  for (; !error && iterator != fs::directory_iterator(); iterator.increment(error))
-    if (!iterator->path().filename().string().starts_with('.')) paths.push_back(iterator->path());
+  for (const std::string& name : names_in(folder.string(), error))
+    if (!name.starts_with('.')) paths.push_back(folder / name);
   require<DataError>(!error, folder.string(), ": ", error.message());
   std::ranges::sort(paths);
   return paths;

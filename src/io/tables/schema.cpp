@@ -6,6 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/json_reading.h"
+#include "base/json_writing.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge {
@@ -28,16 +30,19 @@ DateOrder parse_order(const std::string& name) {
   return static_cast<DateOrder>(found - orders.begin());
 }
 
-Json json_of(const TableColumn& column) {
-  Json json{{"name", column.name}};
-  if (column.is_text)
-    json["words"] = column.words;
-  else
-    json.update({{"mean", column.mean}, {"has_missing", column.has_missing}});
-  if (column.date)
-    json.update(
-        {{"date", orders[static_cast<std::size_t>(*column.date)]}, {"has_time", column.has_time}});
-  return json;
+std::string json_texts(const std::vector<std::string>& texts) {
+  return json_list(texts, [](const std::string& text) { return json_text<Json>(text); });
+}
+
+std::string json_of(const TableColumn& column) {
+  const bool number = !column.is_text, date = column.date.has_value();
+  return json_object(
+      {{"date", date ? json_text<Json>(orders[static_cast<std::size_t>(*column.date)]) : ""},
+       {"has_missing", number ? concat(column.has_missing) : ""},
+       {"has_time", date ? concat(column.has_time) : ""},
+       {"mean", number ? json_number<Json>(column.mean) : ""},
+       {"name", json_text<Json>(column.name)},
+       {"words", number ? "" : json_texts(column.words)}});
 }
 
 TableColumn column_from_json(const Json& json) {
@@ -104,23 +109,23 @@ std::vector<std::string> TableSchema::feature_names() const {
 }
 
 std::string print(const TableSchema& schema) {
-  Json json{{"has_header", schema.has_header},
-            {"label", schema.label},
-            {"label_place", schema.label_place},
-            {"kind", kinds[static_cast<std::size_t>(schema.kind)]},
-            {"classes", schema.classes},
-            {"names", schema.names},
-            {"places", schema.places}};
-  for (const TableColumn& column : schema.columns) json["columns"].push_back(json_of(column));
+  const auto place = [](std::int64_t each) { return concat(each); };
   try {
-    return json.dump();
+    return json_object({{"classes", concat(schema.classes)},
+                        {"columns", json_list(schema.columns, json_of)},
+                        {"has_header", concat(schema.has_header)},
+                        {"kind", json_text<Json>(kinds[static_cast<std::size_t>(schema.kind)])},
+                        {"label", json_text<Json>(schema.label)},
+                        {"label_place", concat(schema.label_place)},
+                        {"names", json_texts(schema.names)},
+                        {"places", json_list(schema.places, place)}});
   } catch (const Json::exception&) {
     throw DataError("a table's words cannot be kept: they are not UTF-8");
   }
 }
 
 TableSchema parse_schema(const std::string& text) try {
-  const Json json = Json::parse(text);
+  const auto json = parse_json<Json>(text, "what is kept of a table");
   TableSchema schema;
   schema.has_header = json.at("has_header").get<bool>();
   schema.label = json.at("label").get<std::string>();

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_reading.h"
+#include "base/json_writing.h"
 #include "base/nearest.h"
 
 namespace narrowgauge {
@@ -64,11 +65,21 @@ std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerOptions& options,
 }
 
 std::string json_of(const TokenizerContent& content) {
-  nlohmann::ordered_json json{{"version", format_version}, {"kind", content.kind}};
-  if (!content.cased) json["cased"] = false;
-  if (!content.tokens.empty()) json["tokens"] = content.tokens;
-  if (!content.merges.empty()) json["merges"] = content.merges;
-  return json.dump(1) + '\n';
+  std::string text =
+      concat("{\n \"version\": ", format_version, ",\n \"kind\": ", json_text<Json>(content.kind));
+  if (!content.cased) text += ",\n \"cased\": false";
+  const auto add = [&](std::string_view key, const std::vector<std::string>& texts) {
+    if (texts.empty()) return;
+    text += concat(",\n \"", key, "\": [");
+    for (const char* comma = ""; const std::string& each : texts) {
+      text += concat(comma, "\n  ", json_text<Json>(each));
+      comma = ",";
+    }
+    text += "\n ]";
+  };
+  add("tokens", content.tokens);
+  add("merges", content.merges);
+  return text + "\n}\n";
 }
 
 std::shared_ptr<const Tokenizer> tokenizer_of_json(const std::string& json,

@@ -45,11 +45,13 @@ class PreparedRegion {
         idle_.pop_back();
         return graph;
       }
+      idle_.reserve(++all_);
     }
     std::unique_ptr<PreparedGraph> graph = make();
     graph->get_ready();
     return graph;
   }
+  // Called from a destructor: takes no memory.
   void give_back(std::unique_ptr<PreparedGraph> graph) {
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(graph));
@@ -74,6 +76,7 @@ class PreparedRegion {
   bool is_random_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<PreparedGraph>> idle_;
+  std::size_t all_ = 1;  // that may come back, for which there is room
 };
 
 // A graph of a region, lent for one call.

@@ -106,9 +106,11 @@ cpu::MatMulViews pixel_product(const Convolution& c) {
   const std::int64_t outputs = c.w.dims[0], inputs = c.w.dims[1];
   cpu::MatMulViews views;
   if (c.pass == ConvolutionPass::forward)
-    views = {pixel_rows(c.x), {c.w.dtype, {inputs, outputs}, {1, inputs}}, pixel_rows(c.y), {}};
+    views = {
+        pixel_rows(c.x), cpu::View{c.w.dtype, {inputs, outputs}, {1, inputs}}, pixel_rows(c.y), {}};
   else
-    views = {pixel_rows(c.y), {c.w.dtype, {outputs, inputs}, {inputs, 1}}, pixel_rows(c.x), {}};
+    views = {
+        pixel_rows(c.y), cpu::View{c.w.dtype, {outputs, inputs}, {inputs, 1}}, pixel_rows(c.x), {}};
   if (c.bias) views.bias = kernel_view(*c.bias);
   return views;
 }

@@ -56,7 +56,8 @@ MetricSet::MetricSet(const std::vector<std::string>& names, const std::vector<Ow
   for (const std::string& name : names) {
     const ChosenMetric chosen = find_metric(name);
     entries_.push_back(
-        {{.name = name, .better = chosen.metric->better, .is_share = chosen.metric->is_share},
+        {MetricValue{
+             .name = name, .better = chosen.metric->better, .is_share = chosen.metric->is_share},
          chosen.begin()});
   }
   for (const OwnMetric& metric : own) {

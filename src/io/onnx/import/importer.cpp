@@ -46,11 +46,11 @@ class NamesOf {
     graph.set_scope(std::move(scope));
   }
   NamesOf(const NamesOf&) = delete;
-  ~NamesOf() { graph_.set_scope(before_); }
+  ~NamesOf() { graph_.set_scope(std::move(before_)); }
 
  private:
   narrowgauge::Graph& graph_;
-  const NodeScope before_;
+  NodeScope before_;
 };
 
 // While it lives, a variable has another value.

@@ -12,10 +12,9 @@ namespace {
 ConvolutionViews convolution_of(const MatMulOperands& product, const std::optional<View>& bias) {
   const View &a = product.a, &b = product.b, &y = product.y;
   const std::int64_t rows = y.dims[0], columns = y.dims[1], depth = a.dims[1];
-  return {{a.dtype, {1, depth, rows}, {rows * depth, a.strides[1], a.strides[0]}},
-          {b.dtype, {columns, depth, 1}, {b.strides[1], b.strides[0], 1}},
-          {y.dtype, {1, columns, rows}, {rows * columns, y.strides[1], y.strides[0]}},
-          bias};
+  return {View{a.dtype, {1, depth, rows}, {rows * depth, a.strides[1], a.strides[0]}},
+          View{b.dtype, {columns, depth, 1}, {b.strides[1], b.strides[0], 1}},
+          View{y.dtype, {1, columns, rows}, {rows * columns, y.strides[1], y.strides[0]}}, bias};
 }
 
 const ConvolutionWindow& single_pixels =

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "base/cpu.h"
@@ -75,8 +76,13 @@ void cap_isa() {
 
 }  // namespace
 
+bool succeeds(int status) {
+  if (status == dnnl_out_of_memory) throw std::bad_alloc();
+  return status == dnnl_success;
+}
+
 void check(int status, const char* call) {
-  require<DeviceError>(status == dnnl_success, call, ": ",
+  require<DeviceError>(succeeds(status), call, ": ",
                        dnnl_status2str(static_cast<dnnl_status_t>(status)));
 }
 

@@ -19,7 +19,9 @@ struct dnnl_primitive_desc;
 
 namespace narrowgauge::cpu::onednn {
 
-// Throws DeviceError "<call>: <status>" unless a call of oneDNN returned 0.
+// Whether a call of oneDNN returned 0; std::bad_alloc where it lacked memory.
+bool succeeds(int status);
+// Throws DeviceError "<call>: <status>" unless a call succeeds.
 void check(int status, const char* call);
 
 struct Release {

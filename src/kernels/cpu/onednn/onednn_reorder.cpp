@@ -19,8 +19,8 @@ constexpr std::int64_t granule = 64;             // no block of oneDNN's formats
 // nullptr if oneDNN has no such reorder.
 std::unique_ptr<Primitive> reorder(const Format& from, const Format& to) {
   dnnl_primitive_desc_t created = nullptr;
-  if (dnnl_reorder_primitive_desc_create(&created, from.get(), engine(), to.get(), engine(),
-                                         user_scratchpad()) != dnnl_success)
+  if (!succeeds(dnnl_reorder_primitive_desc_create(&created, from.get(), engine(), to.get(),
+                                                   engine(), user_scratchpad())))
     return nullptr;
   const PrimitiveDescription description(created);
   return std::make_unique<Primitive>(description, std::array{DNNL_ARG_FROM, DNNL_ARG_TO});
@@ -31,8 +31,8 @@ Format lines_of(const Format& format, const Dims& dims, std::int64_t begin) {
   Dims offsets(dims.size(), 0);
   offsets[0] = begin;
   dnnl_memory_desc_t created = nullptr;
-  if (dnnl_memory_desc_create_submemory(&created, format.get(), dims.data(), offsets.data()) !=
-      dnnl_success)
+  if (!succeeds(
+          dnnl_memory_desc_create_submemory(&created, format.get(), dims.data(), offsets.data())))
     return nullptr;
   return Format(created, [](dnnl_memory_desc_t held) { dnnl_memory_desc_destroy(held); });
 }
