@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says which values a graph computes once instead of in every run.
+// Says what a compiled graph runs in every call, and which values it computes once instead.
 #pragma once
 
 #include <string>
@@ -18,11 +18,15 @@ struct HoistedValue {
   std::vector<std::string> from;   // the weights that it is made from; none: constants alone
 };
 
-// The values that a compiled graph computes once, in their order; no kernel is asked. Throws as
-// explain_kernels() does.
-std::vector<HoistedValue> hoisted_values(const Graph& f32_graph, const PrecisionPlan& plan,
-                                         const KernelQuestion& question);
+struct CompiledExplanation {
+  std::vector<KernelReason> kernels;  // as explain_kernels() has them
+  std::vector<HoistedValue> hoisted;  // in their order
+};
+
+// Compiles the graph once. Throws as explain_kernels() does.
+CompiledExplanation explain_compiled(const Graph& f32_graph, const PrecisionPlan& plan,
+                                     const KernelQuestion& question);
 // The same of the predictions of a Model.
-std::vector<HoistedValue> hoisted_values(const Model& model, const KernelQuestion& question);
+CompiledExplanation explain_compiled(const Model& model, const KernelQuestion& question);
 
 }  // namespace narrowgauge
