@@ -189,6 +189,26 @@ TEST(recognize_forms, normalization_of_groups_between_reshapes_alone) {
   expect_none(plain_channels(given, "6,2,4"));
 }
 
+// A gate of [2,3,1] for x, expanded to `shape` before it multiplies.
+std::string gated(const std::string& shape, const std::string& product) {
+  return x +
+         "  %g = ng.Input {type=f32[2,3,1]} : f32[2,3,1]\n  %v = ng.Input {type=f32[1,3,1]} : "
+         "f32[1,3,1]\n" +
+         "  %to = Constant {value=i64[3]{" + shape + "}} : i64[3]\n" +
+         node("%e = Expand(%g, %to)", "f32[" + shape + "]") +
+         node("%y = " + product, "f32[" + shape + "]") + "  output \"y\" = %y\n";
+}
+
+TEST(recognize_forms, an_operand_is_not_expanded_where_the_op_broadcasts_it) {
+  for (const std::string product : {"Mul(%e, %x)", "Div(%x, %e)", "Sub(%e, %x)", "Add(%x, %e)"}) {
+    const std::string text = gated("2,3,8", product);
+    expect_form(text, product.substr(0, 3));
+    const Graph found = recognize_forms(parse("graph \"g\" {\n" + text + "}\n", op_table()));
+    EXPECT_EQ(count(found, "Expand"), 0) << print(found);
+  }
+  expect_none(gated("2,3,5", "Mul(%e, %v)"));
+}
+
 TEST(recognize_forms, attention_of_heads) {
   const std::string perm = " {perm=[0,2,1,3]}";
   for (const bool at_once : {false, true}) {
