@@ -20,6 +20,10 @@ BOUND = 1e-5
 NETWORKS = {
     "MobileNetV3": networks.mobile_net,
     "EfficientNet": networks.efficient_net,
+    "ResNetV2": networks.standardised_res_net,
+    "NF-RegNet": lambda: networks.norm_free_net(reg=True, attn_layer="se"),
+    "ECA-NFNet": lambda: networks.norm_free_net(attn_layer="eca"),
+    "style": networks.style_net,
     "ConvNeXt": networks.conv_next,
     "Swin": networks.swin,
     "MLP-Mixer": networks.mixer,

@@ -8,7 +8,8 @@
 
 namespace narrowgauge {
 
-// Of elements with a member `name`; the first of a name counts. They must not change meanwhile.
+// Finds elements by their member `name`; the first of a name counts. The elements must not change
+// while the index lives.
 template <class Element>
 class NameIndex {
  public:

@@ -23,7 +23,7 @@
 #include "cli/training.h"
 #include "precision/fingerprint.h"
 #include "precision/policy.h"
-#include "study/hoisted_values.h"
+#include "study/explain_compiled.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -63,8 +63,7 @@ void require_node(const Explanation& explanation, const std::string& node) {
 // The explanation, and, if --kernels asks for them, the contractions and what is computed once.
 struct Answer {
   Explanation explanation;
-  std::optional<std::vector<KernelReason>> kernels{};
-  std::vector<HoistedValue> hoisted{};
+  std::optional<CompiledExplanation> compiled{};
 };
 
 KernelQuestion question_of(const ExplainFlags& flags, std::int64_t batch) {
@@ -87,10 +86,7 @@ Answer answer_to_file(const ExplainFlags& flags, const RunPrecision& precision) 
     for (const Dim& dim : input.type ? input.type->shape : Shape{})
       if (!dim.is_known()) question.binding[dim.text()] = flags.batch.value_or(1);
   Answer answer{explain(model, question.binding)};
-  if (flags.kernels) {
-    answer.kernels = explain_kernels(model, question);
-    answer.hoisted = hoisted_values(model, question);
-  }
+  if (flags.kernels) answer.compiled = explain_compiled(model, question);
   if (flags.save_plan) {
     const Graph graph = model.graph(Mode::evaluate);
     PrecisionPlan plan = flags.precision.plan ? plan_for(model, flags.precision)
@@ -117,10 +113,7 @@ Answer answer_to_training(const ExplainFlags& flags, const Training& training,
   if (flags.save_plan) save_plan(setup.plan, *flags.save_plan);
   const KernelQuestion question = question_of(flags, training.batch);
   Answer answer{explain(setup.graph, setup.plan, question.binding)};
-  if (flags.kernels) {
-    answer.kernels = explain_kernels(setup.graph, setup.plan, question);
-    answer.hoisted = hoisted_values(setup.graph, setup.plan, question);
-  }
+  if (flags.kernels) answer.compiled = explain_compiled(setup.graph, setup.plan, question);
   return answer;
 }
 
@@ -239,9 +232,9 @@ int run_explain(const ExplainFlags& flags) {
   require_apart("--save-plan", flags.save_plan, {flags.file.value_or("")});
   const Answer answer = answer_to(flags);
   const Explanation& explanation = answer.explanation;
-  if (answer.kernels) {
-    print_kernels(*answer.kernels, flags.json);
-    print_hoisted(answer.hoisted, flags.json);
+  if (answer.compiled) {
+    print_kernels(answer.compiled->kernels, flags.json);
+    print_hoisted(answer.compiled->hoisted, flags.json);
   } else if (flags.node) {
     require_node(explanation, *flags.node);
     const NodeExplanation& node = explanation.node(*flags.node);

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "groups/finished.h"
 
-#include <algorithm>
-#include <array>
-#include <memory>
 #include <utility>
 #include <vector>
 
-#include "base/enumerate.h"
 #include "base/stack_room.h"
 #include "groups/bounded_tail.h"
+#include "groups/finished_tail.h"
 #include "groups/fused.h"
-#include "ir/reason.h"
 #include "kernels/cpu/floats/float_convolution.h"
 #include "kernels/cpu/tiles/pixel_convolution.h"
 #include "ops/elementwise/strip_program.h"
@@ -21,63 +17,22 @@
 namespace narrowgauge {
 
 int finished_convolution(const Graph& body) {
-  int found = -1;
-  for (const auto& [i, node] : enumerate(body.nodes())) {
-    if (is_source(node) || node.op->elementwise) continue;
-    if (found >= 0 || !node.is<Conv>()) return -1;
-    found = static_cast<int>(i);
-  }
-  return found;
+  const int found = finished_node(body);
+  return found >= 0 && body.node(found).is<Conv>() ? found : -1;
 }
 
 namespace {
-
-constexpr std::size_t own_inputs = 3;  // of the convolution: x, w, bias
-
-// The inputs of the group that the convolution reads, by its ports; -1: none, -2: a constant.
-std::array<int, own_inputs> inputs_of(const Graph& body, const Node& conv) {
-  std::array<int, own_inputs> indices{-1, -1, -1};
-  for (const auto& [port, value] : enumerate(conv.inputs)) {
-    if (value.is_absent()) continue;
-    const auto at = std::ranges::find(body.inputs(), value);
-    indices[static_cast<std::size_t>(port)] =
-        at == body.inputs().end() ? -2 : static_cast<int>(at - body.inputs().begin());
-  }
-  return indices;
-}
 
 struct ConvolutionOperands {
   std::vector<Operand> inputs;
   Operand output;  // where the group's result lies
 };
 
-ConvolutionOperands operands_of(const Request& request, const std::array<int, own_inputs>& ports) {
+ConvolutionOperands operands_of(const Request& request, const OwnPorts& ports) {
   ConvolutionOperands operands{{}, request.output(0)};
   for (const int port : ports)
     operands.inputs.push_back(port < 0 ? Operand{.present = false} : request.input(port));
   return operands;
-}
-
-// Why the group is none that runs part by part; "" if it may be.
-std::string finished_form_reason(const Request& request, const std::array<int, own_inputs>& ports) {
-  return first_reason(
-      [&] { return unless(request.outputs.size() == 1, "several results"); },
-      [&] { return unless(request.output(0).dtype == DType::f32, "a result that is not f32"); },
-      [&] { return unless(std::ranges::find(ports, -2) == ports.end(), "constants multiply"); },
-      [&] {
-        const auto& in = request.inputs;
-        return unless(std::ranges::none_of(
-                          in, [](const Operand& each) { return element_count(each.dims) == 0; }),
-                      "nothing to compute");
-      },
-      [&] {
-        const Storage& storage = request.output(0).storage;
-        return unless(storage.blocks.empty() && storage.encoding.empty(), "a result in blocks");
-      },
-      [&] {
-        const Operand& y = request.output(0);
-        return unless(y.strides == strides_of(y.dims, y.storage), "a result with gaps");
-      });
 }
 
 // Why this kernel, which stores part by part, does not compute the convolution; "" if it does.
@@ -91,27 +46,6 @@ std::string kernel_reason(const Request& convolution, std::string_view wanted) {
   return concat("'", wanted, "' does not take the convolution");
 }
 
-bool is_read_beside(const Graph& body, int convolution, Value value) {
-  for (const auto& [i, node] : enumerate(body.nodes()))
-    if (i != convolution && std::ranges::find(node.inputs, value) != node.inputs.end()) return true;
-  return false;
-}
-
-// Prepares the elementwise ops behind the convolution. They read the group's inputs and, last, the
-// convolution's result, in whose place they write theirs.
-StripParts tail_of(const Request& request, const Graph& body, int convolution) {
-  std::vector<Operand> inputs;
-  for (const auto& [i, operand] : enumerate(request.inputs)) {
-    inputs.push_back(operand);
-    inputs.back().present =
-        is_read_beside(body, convolution, body.inputs()[static_cast<std::size_t>(i)]);
-  }
-  inputs.push_back(request.output(0));
-  const Request tail{request.op,     request.attributes, inputs,      request.outputs,
-                     request.target, Math::none,         request.name};
-  return prepare_strips(tail, StripProgram::of_body(body, convolution));
-}
-
 // Runs the tail on what a convolution has stored; Call::inputs has the group's own inputs behind
 // those of the convolution.
 cpu::Finish finish_with(const StripParts& tail, std::size_t inputs) {
@@ -120,7 +54,7 @@ cpu::Finish finish_with(const StripParts& tail, std::size_t inputs) {
     std::pmr::vector<View> views(&room);
     views.reserve(inputs + 1);
     for (std::size_t i = 0; i < inputs; ++i)
-      views.push_back({const_cast<void*>(call.inputs[own_inputs + i])});
+      views.push_back({const_cast<void*>(call.inputs[std::tuple_size_v<OwnPorts> + i])});
     const View result{call.outputs[0]};
     views.push_back(result);
     KernelCall strips;
@@ -131,7 +65,7 @@ cpu::Finish finish_with(const StripParts& tail, std::size_t inputs) {
 }
 
 void set_finished(Offer& offer, cpu::Prepared prepared, const StripParts& tail,
-                  const std::array<int, own_inputs>& ports) {
+                  const OwnPorts& ports) {
   std::vector<int> inputs(ports.begin(), ports.end());
   if (inputs.back() < 0) inputs.pop_back();
   describe(offer, prepared);
@@ -155,7 +89,7 @@ struct FinishedConvolution {
   cpu::ContractionOptions options;
   StripParts tail;
   std::optional<BoundedTail> bounded;
-  std::array<int, own_inputs> ports;
+  OwnPorts ports;
 };
 
 struct FinishedKernel {
@@ -184,7 +118,7 @@ cpu::Prepared prepare_finished_panels(const FinishedConvolution& convolution) {
     options.finish = nullptr;
     tail.bounds = convolution.bounded->bounds;
     if (convolution.bounded->residual >= 0)
-      tail.residual = static_cast<int>(own_inputs) + convolution.bounded->residual;
+      tail.residual = static_cast<int>(std::tuple_size_v<OwnPorts>) + convolution.bounded->residual;
   }
   return prepare_float_convolution(convolution.views, convolution.window, tail, options);
 }
@@ -208,9 +142,10 @@ Offer offer_finished(const Request& request, const FinishedKernel& kernel) {
   const int index = finished_convolution(*body);
   if (index < 0) return Offer::decline("no convolution with elementwise ops behind it");
   const Node& node = body->node(index);
-  const std::array<int, own_inputs> ports = inputs_of(*body, node);
+  const OwnPorts ports = own_ports(*body, node);
   std::string reason = finished_form_reason(request, ports);
   if (!reason.empty()) return Offer::decline(std::move(reason));
+  if (request.output(0).dtype != DType::f32) return Offer::decline("a result that is not f32");
   const ConvolutionOperands operands = operands_of(request, ports);
   const Request inner{*node.op,       node.attributes, operands.inputs, {&operands.output, 1},
                       request.target, node.math,       request.name,    request.deterministic};

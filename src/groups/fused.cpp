@@ -109,6 +109,7 @@ std::span<const Kernel> Fused::kernels() {
     kernels.push_back({"finished tiles", offer_finished_tiles});
     kernels.push_back({"finished panels", offer_finished_panels});
     kernels.push_back({"finished", offer_finished_onednn});
+    kernels.push_back({"finished groups", offer_finished_groups});
     kernels.push_back({"interpreted", offer_interpreted});
     return kernels;
   }());

@@ -150,8 +150,8 @@ std::string Graph::unique_name(const std::string& base) const {
   return candidate;
 }
 
-// Of a node to be added: those given, or else those of the scope, unless they say no more than its
-// name.
+// The file's nodes of a node to be added: those given, or else those of the scope, unless they say
+// no more than its name.
 std::vector<FileNode> Graph::file_nodes_of(const Node& node, std::vector<FileNode> given) const {
   if (given.empty()) given = scope_.file_nodes;
   if (given.size() == 1 && given[0] == FileNode{node.name, node.name}) given.clear();

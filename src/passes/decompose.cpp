@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/decompose.h"
 
+#include <algorithm>
+
 #include "ops/control/composite.h"
 #include "ops/table.h"
 #include "passes/parts.h"
@@ -33,13 +35,25 @@ void require_outputs_of(const Parts& parts, const Node& node) {
   }
 }
 
+// An op of the forward pass without a gradient of its own: the backward pass computes its parts,
+// and one computation of them serves both.
+bool shares_parts(const Node& node) {
+  return node.phase == Phase::forward && node.op->decompose && !node.op->gradient;
+}
+
+bool has_gradients(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(),
+                             [](const Node& node) { return node.phase == Phase::backward; });
+}
+
 }  // namespace
 
 Graph decompose(const Graph& graph) {
+  const bool trains = has_gradients(graph);
   Rebuild rebuild(graph);
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
     const Node& node = graph.node(i);
-    if (is_composite(node)) {
+    if (is_composite(node) || (trains && shares_parts(node))) {
       const Parts parts = parts_of_node(graph, node);
       if (!is_built_in(*node.op)) require_outputs_of(parts, node);
       add_parts(rebuild, i, parts.graph, parts.inputs, node.math);

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "groups/finished.h"
 #include "ir/readers.h"
-#include "ops/nn/conv.h"
 #include "passes/fused_group.h"
 #include "passes/strip_members.h"
 
@@ -19,14 +19,14 @@ class Tails {
 
   Groups find() {
     for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i)
-      if (graph_.node(i).is<Conv>()) follow(i);
+      if (may_be_finished(graph_.node(i))) follow(i);
     return std::move(groups_);
   }
 
  private:
   // Joins what can join, and goes back to the last place where a single value left the group.
-  void follow(int convolution) {
-    const int group = groups_.start(convolution);
+  void follow(int first) {
+    const int group = groups_.start(first);
     std::size_t kept = 0;
     for (int next = next_member(group); next >= 0; next = next_member(group)) {
       groups_.join(next, group);
@@ -36,7 +36,7 @@ class Tails {
     const std::vector<int> members = groups_.members(group);
     groups_.dissolve(group);
     if (kept == 0) return;
-    const int again = groups_.start(convolution);
+    const int again = groups_.start(first);
     for (std::size_t i = 1; i < kept; ++i) groups_.join(members[i], again);
   }
 

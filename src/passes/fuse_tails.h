@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts a convolution into one group with the elementwise ops behind it.
+// Puts a convolution, or a normalization of groups of channels, into one group with the elementwise
+// ops behind it.
 #pragma once
 
 #include "narrowgauge/graph.h"
@@ -7,7 +8,7 @@
 
 namespace narrowgauge {
 
-// A group is a convolution whose result nobody else reads, and the elementwise ops behind it as far
+// A group is such a node whose result nobody else reads, and the elementwise ops behind it as far
 // as one value leaves them: the sum with a residual, an activation. Groups that no kernel of the
 // target takes stay nodes.
 Graph fuse_tails(const Graph& graph, const Target& target);

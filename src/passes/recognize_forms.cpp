@@ -12,7 +12,7 @@ namespace {
 
 std::optional<Value> rewritten(Forms& forms, int node) {
   for (const Form form : {attention_form, widened_form, normalization_form, activation_form,
-                          transposition_form, reshape_form})
+                          broadcast_form, transposition_form, reshape_form})
     if (const std::optional<Value> value = form(forms, node)) return value;
   return {};
 }

@@ -17,7 +17,7 @@ namespace narrowgauge {
 class HeldStates {
  public:
   HeldStates() = default;
-  // Of all states that a graph changes, but of those in `sums`, which are zeros before such a step.
+  // Holds all states that a graph changes, but those in `sums`, which are zeros before such a step.
   HeldStates(const Graph& graph, const StateStore& store, std::set<std::string> sums);
 
   void hold(const StateStore& store);      // as they are

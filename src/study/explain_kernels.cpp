@@ -6,14 +6,29 @@
 #include "api/kernel_cache.h"
 #include "api/model_implementation.h"
 #include "compile/compile.h"
-#include "narrowgauge/explain.h"
 #include "ops/table.h"
 #include "precision/apply.h"
+#include "study/explain_compiled.h"
 
 namespace narrowgauge {
 
-std::vector<KernelReason> explain_kernels(const Graph& f32_graph, const PrecisionPlan& plan,
-                                          const KernelQuestion& question) {
+namespace {
+
+HoistedValue hoisted_value(const State& state) {
+  const Graph& derivation = *state.derivation;
+  HoistedValue value{derivation.producer(derivation.outputs()[0].value).full_name(),
+                     state.type,
+                     {},
+                     state.derived_from};
+  for (const Node& node : derivation.nodes())
+    if (!is_source(node)) value.nodes.push_back(node.full_name());
+  return value;
+}
+
+}  // namespace
+
+CompiledExplanation explain_compiled(const Graph& f32_graph, const PrecisionPlan& plan,
+                                     const KernelQuestion& question) {
   CompileOptions options;
   options.binding = question.binding;
   if (question.target) {
@@ -22,19 +37,32 @@ std::vector<KernelReason> explain_kernels(const Graph& f32_graph, const Precisio
   } else {
     options.kernels = kernel_cache();
   }
-  std::vector<KernelReason> kernels;
-  for (const PlanStep& step : compile(apply(f32_graph, plan), options).steps)
+  const Plan compiled = compile(apply(f32_graph, plan), options);
+  CompiledExplanation explanation;
+  for (const PlanStep& step : compiled.steps)
     if (step.flops > 0)
-      kernels.push_back(
+      explanation.kernels.push_back(
           {step.node, step.op, step.math, step.implementation, step.why, step.facts, step.flops});
-  return kernels;
+  for (const State& state : compiled.graph.states())
+    if (state.role == Role::derived && state.next == state.current)
+      explanation.hoisted.push_back(hoisted_value(state));
+  return explanation;
 }
 
-std::vector<KernelReason> explain_kernels(const Model& model, const KernelQuestion& question) {
+CompiledExplanation explain_compiled(const Model& model, const KernelQuestion& question) {
   const Model::Implementation& held = ModelAccess::of(model);
   const std::shared_lock together(held.in_use);
   const Graph graph = held.graph(Mode::evaluate);
-  return explain_kernels(graph, held.evaluation_plan(graph), question);
+  return explain_compiled(graph, held.evaluation_plan(graph), question);
+}
+
+std::vector<KernelReason> explain_kernels(const Graph& f32_graph, const PrecisionPlan& plan,
+                                          const KernelQuestion& question) {
+  return explain_compiled(f32_graph, plan, question).kernels;
+}
+
+std::vector<KernelReason> explain_kernels(const Model& model, const KernelQuestion& question) {
+  return explain_compiled(model, question).kernels;
 }
 
 std::vector<KernelReason> explain_kernels(const Trainer& trainer, const KernelQuestion& question) {

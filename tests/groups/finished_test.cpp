@@ -72,6 +72,37 @@ std::vector<std::string> lasting_blocks() {
   return blocks;
 }
 
+// A normalization of groups between convolutions, with `ops` behind it, which end in %y.
+std::string normalized_block(std::string_view x, std::string_view w, std::string_view norm,
+                             std::string_view ops) {
+  const std::string channels(x.substr(x.find(',') + 1, x.find(',', 6) - x.find(',') - 1));
+  return concat("graph \"g\" {\n  %x = ng.Input {type=", x, "} : ", x,
+                "\n  %r = ng.Input {type=", x, "} : ", x, "\n  %w = ng.State {type=", w, "} : ", w,
+                "\n  %s = ng.State {type=f32[", channels, "]} : f32[", channels,
+                "]\n  %b = ng.State {type=f32[", channels, "]} : f32[", channels,
+                "]\n  %n = ", norm, " : ", x, '\n', replaced(std::string(ops), "$y", x),
+                "  %z = Conv(%y, %w) : ", x, " @math=ieee\n",
+                "  state %w role=parameter initial=normal(0,1) next=%w\n"
+                "  state %s role=parameter initial=normal(0,1) next=%s\n"
+                "  state %b role=parameter initial=normal(0,1) next=%b\n  output \"z\" = %z\n}\n");
+}
+
+std::vector<std::string> normalized_blocks() {
+  std::vector<std::string> blocks;
+  for (const std::string_view ops :
+       {"  %y = Relu(%n) : $y\n", "  %t = Sigmoid(%n) : $y\n  %y = Mul(%t, %n) : $y\n",
+        "  %t = Add(%n, %r) : $y\n  %y = Relu(%t) : $y\n",
+        "  %t = Relu(%n) : $y\n  %y = Add(%t, %x) : $y\n"}) {
+    blocks.push_back(normalized_block("f32[1,64,40,41]", "f32[64,64,1,1]",
+                                      "GroupNormalization(%x, %s, %b) {num_groups=8}", ops));
+    blocks.push_back(normalized_block("f32[3,1088,3,2]", "f32[1088,1088,1,1]",
+                                      "GroupNormalization(%x, %s, %b) {num_groups=32}", ops));
+    blocks.push_back(normalized_block("f32[2,24,9,70]", "f32[24,24,1,1]",
+                                      "InstanceNormalization(%x, %s, %b)", ops));
+  }
+  return blocks;
+}
+
 Plan plan_of(const std::string& text) { return compile(parse(text, op_table()), {}); }
 
 TEST(finished, a_convolution_takes_all_that_is_behind_it) {
@@ -128,6 +159,51 @@ TEST(finished, nan_passes_the_bounds_of_a_tail) {
       EXPECT_EQ(std::isnan(fused.at(i)), std::isnan(apart.at(i))) << i;
     }
     EXPECT_GT(nans, 0) << block;
+  }
+}
+
+TEST(finished, a_normalization_of_groups_lies_as_convolutions_do_and_takes_what_is_behind_it) {
+  for (const std::string& block : normalized_blocks()) {
+    int groups = 0, relayouts = 0;
+    for (const PlanStep& step : plan_of(block).steps) {
+      groups += step.implementation.starts_with("channels, f32 statistics, strips");
+      relayouts += step.op == "ng.Relayout";
+      EXPECT_NE(step.op, "Relu") << block;
+    }
+    EXPECT_EQ(groups, 1) << print(plan_of(block).graph);
+    EXPECT_LE(relayouts, 3);  // of x, r and z
+    expect_same_values(block, 1e-6, 1e-6);
+    expect_same_bits(block);
+  }
+}
+
+TEST(finished, a_normalization_of_narrow_images_takes_what_is_behind_it) {
+  for (const std::string& block : normalized_blocks())
+    for (const std::string_view format : {"bf16", "f16"}) {
+      std::string text = replaced(block, "f32", format);
+      text = replaced(text, "@math=ieee", concat("@math=", format));
+      int groups = 0;
+      for (const PlanStep& step : plan_of(text).steps)
+        groups += step.implementation.starts_with("channels, f32 statistics, strips");
+      EXPECT_EQ(groups, 1) << print(plan_of(text).graph);
+      expect_same_values(text);
+      expect_same_bits(text);
+    }
+}
+
+// A wide value would lose digits before its activation, and one of another kind has no room.
+TEST(finished, a_normalization_takes_no_ops_that_end_in_another_format) {
+  for (const std::string end : {"  %t = Sigmoid(%n) : f32[2,8,6,5]\n"
+                                "  %y = Cast(%t) {to=bf16} : bf16[2,8,6,5]\n",
+                                "  %y = Greater(%n, %x) : bool[2,8,6,5]\n"}) {
+    const std::string text = concat(
+        "graph \"g\" {\n  %x = ng.Input {type=f32[2,8,6,5]} : f32[2,8,6,5]\n"
+        "  %s = ng.Input {type=f32[8]} : f32[8]\n"
+        "  %n = GroupNormalization(%x, %s, %s) {num_groups=2} : f32[2,8,6,5]\n",
+        end, "  output \"y\" = %y\n}\n");
+    for (const PlanStep& step : plan_of(text).steps)
+      EXPECT_FALSE(step.implementation.starts_with("channels, f32 statistics, strips")) << text;
+    expect_same_values(text, 0.01, 1e-6);
   }
 }
 

@@ -187,16 +187,31 @@ std::string channels(const std::string& normalized, const std::string& parameter
          node("%y = Add(%b, %m)", "f32[2,6,4]") + "  output \"y\" = %y\n";
 }
 
-std::string instances(const std::string& ones) {
+std::string instances(const std::string& ones, const std::string& zeros = "0,0,0") {
   return "  %ones = Constant {value=f32[3]{" + ones +
-         "}} : f32[3]\n  %zeros = Constant {value=f32[3]{0,0,0}} : f32[3]\n" +
+         "}} : f32[3]\n  %zeros = Constant {value=f32[3]{" + zeros + "}} : f32[3]\n" +
          node("%n = InstanceNormalization(%r, %ones, %zeros) {epsilon=0.01}", "f32[2,3,8]");
+}
+
+// The same without parameters of the channels, and perhaps with parameters of the groups that a
+// run gives.
+std::string plain_channels(const std::string& normalized, const std::string& back = "2,6,4") {
+  return "  %x = ng.Input {type=f32[2,6,4]} : f32[2,6,4]\n"
+         "  %s = ng.Input {type=f32[3]} : f32[3]\n  %t = ng.Input {type=f32[3]} : f32[3]\n"
+         "  %in = Constant {value=i64[3]{0,3,-1}} : i64[3]\n"
+         "  %out = Constant {value=i64[3]{" +
+         back + "}} : i64[3]\n" + node("%r = Reshape(%x, %in)", "f32[2,3,8]") + normalized +
+         node("%y = Reshape(%n, %out)", "f32[" + back + "]") + "  output \"y\" = %y\n";
 }
 
 TEST(recognize_forms, normalization_of_groups) {
   expect_form(channels(instances("1,1,1")), "GroupNormalization");
   expect_form(channels(instances("1,1,1"), "f32[1,6,1]"), "GroupNormalization");
-  expect_none(channels(instances("1,1,2")));
+  expect_form(channels(instances("1,1,2")), "GroupNormalization");
+  expect_form(channels(instances("3,1,2", "1,0,-2")), "GroupNormalization");
+  expect_form(channels("  %g = ng.Input {type=f32[3]} : f32[3]\n" +
+                       node("%n = InstanceNormalization(%r, %g, %g)", "f32[2,3,8]")),
+              "GroupNormalization");
   const std::string mean = "f32[2,3,1]";
   expect_form(
       channels("  %axes = Constant {value=i64[1]{2}} : i64[1]\n" + scalar("eps", "1e-5") +
@@ -205,6 +220,35 @@ TEST(recognize_forms, normalization_of_groups) {
                node("%v = ReduceMean(%q, %axes)", mean) + node("%e = Add(%v, %eps)", mean) +
                node("%s = Sqrt(%e)", mean) + node("%n = Div(%d, %s)", "f32[2,3,8]")),
       "GroupNormalization");
+}
+
+TEST(recognize_forms, normalization_of_groups_between_reshapes_alone) {
+  expect_form(plain_channels(instances("1,1,1")), "GroupNormalization");
+  expect_form(plain_channels(instances("1,1,2", "1,0,-2")), "GroupNormalization");
+  const std::string given = node("%n = InstanceNormalization(%r, %s, %t)", "f32[2,3,8]");
+  expect_form(plain_channels(given), "GroupNormalization");
+  expect_none(plain_channels(given, "2,4,6"));
+  expect_none(plain_channels(given, "6,2,4"));
+}
+
+// A gate of [2,3,1] for x, expanded to `shape` before it multiplies.
+std::string gated(const std::string& shape, const std::string& product) {
+  return x +
+         "  %g = ng.Input {type=f32[2,3,1]} : f32[2,3,1]\n  %v = ng.Input {type=f32[1,3,1]} : "
+         "f32[1,3,1]\n" +
+         "  %to = Constant {value=i64[3]{" + shape + "}} : i64[3]\n" +
+         node("%e = Expand(%g, %to)", "f32[" + shape + "]") +
+         node("%y = " + product, "f32[" + shape + "]") + "  output \"y\" = %y\n";
+}
+
+TEST(recognize_forms, an_operand_is_not_expanded_where_the_op_broadcasts_it) {
+  for (const std::string product : {"Mul(%e, %x)", "Div(%x, %e)", "Sub(%e, %x)", "Add(%x, %e)"}) {
+    const std::string text = gated("2,3,8", product);
+    expect_form(text, product.substr(0, 3));
+    const Graph found = recognize_forms(parse("graph \"g\" {\n" + text + "}\n", op_table()));
+    EXPECT_EQ(count(found, "Expand"), 0) << print(found);
+  }
+  expect_none(gated("2,3,5", "Mul(%e, %v)"));
 }
 
 TEST(recognize_forms, attention_of_heads) {

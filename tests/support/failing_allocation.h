@@ -78,7 +78,7 @@ class Places {
 };
 inline constinit Places places;
 
-// Of the functions that call each other up to here.
+// A hash of the functions that call each other up to here.
 inline std::uint64_t hash_of_place() {
   struct Walk {
     int frames = 0;

@@ -63,6 +63,40 @@ def efficient_net():
     return timm.create_model("efficientnet_lite0", num_classes=10), image()
 
 
+def standardised_res_net():
+    """Standardised weights, normalizations of groups."""
+    from functools import partial
+
+    from timm.layers import GroupNormAct, StdConv2d
+    from timm.models.resnetv2 import ResNetV2
+
+    return ResNetV2(layers=(1, 2), channels=(32, 64), num_classes=10, stem_chs=32, stem_type="fixed",
+                    conv_layer=partial(StdConv2d, eps=1e-8),
+                    norm_layer=partial(GroupNormAct, num_groups=8)), image()
+
+
+def norm_free_net(**settings):
+    """Standardised weights and no normalization: grouped convolutions, gates of channels."""
+    from timm.models.nfnet import NfCfg, NormFreeNet
+
+    config = NfCfg(depths=(1, 2), channels=(32, 64), stem_chs=16, group_size=8, width_factor=1.0,
+                   act_layer="silu", attn_kwargs={}, **settings)
+    return NormFreeNet(config, num_classes=10), image()
+
+
+def style_net():
+    """Normalizations of instances, with parameters and without."""
+    from torch import nn
+
+    def block(inner, outer, stride, affine):
+        return nn.Sequential(nn.ReflectionPad2d(1), nn.Conv2d(inner, outer, 3, stride),
+                             nn.InstanceNorm2d(outer, affine=affine),
+                             nn.GroupNorm(4, outer, affine=not affine), nn.SiLU())
+
+    return nn.Sequential(block(3, 16, 1, True), block(16, 32, 2, False), block(32, 32, 1, True),
+                         nn.Upsample(scale_factor=2), nn.Conv2d(32, 3, 3, padding=1)), image(32)
+
+
 def conv_next():
     from timm.models.convnext import ConvNeXt
 

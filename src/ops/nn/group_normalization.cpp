@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/nn/group_normalization.h"
 
-#include "ops/control/composite.h"
 #include "ops/nn/normalized_rows.h"
 #include "ops/shape/reshape.h"
 #include "ops/table.h"
@@ -64,15 +63,13 @@ Values InstanceNormalization::decompose(Rewriting& r) const {
   return {normalize_groups(r, r.shape(r.input(0))[1], epsilon)};
 }
 
-std::span<const Kernel> GroupNormalization::kernels() { return composite_kernels(); }
-std::span<const Kernel> InstanceNormalization::kernels() { return composite_kernels(); }
-
 std::vector<Sample<GroupNormalization>> GroupNormalization::samples() {
   return {
       {{.num_groups = 2}, {sample("f32[2,6,3,5]"), sample("f32[6]"), sample("f32[6]")}},
       {{.epsilon = 0.1, .num_groups = 3},
        {sample("f32[3,3,4]"), sample("f32[3]"), sample("f32[3]")}},
       {{}, {sample("f32[1,2,3,2,2]", 5, 7), sample("f32[2]"), sample("f32[2]")}},
+      {{.num_groups = 4}, {sample("f32[2,48,9,7]"), sample("f32[48]"), sample("f32[48]")}},
   };
 }
 

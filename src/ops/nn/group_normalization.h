@@ -5,6 +5,7 @@
 #pragma once
 
 #include "narrowgauge/op_record.h"
+#include "ops/offers/channel_groups.h"
 
 namespace narrowgauge {
 
@@ -13,10 +14,11 @@ namespace narrowgauge {
 // group.
 struct GroupNormalization {
   static constexpr OpInfo info{.name = "GroupNormalization",
-                               .inputs = "x:T~, scale:T~, bias:T~",
-                               .outputs = "y:T~",
+                               .inputs = "x:T, scale:T~, bias:T~",
+                               .outputs = "y:T",
                                .types = "T:float",
-                               .precision = narrowgauge::infer};
+                               .precision = narrowgauge::infer,
+                               .fusion = Fusion::reduction};
   double epsilon = 1e-5;
   std::int64_t num_groups = 1;
   std::int64_t stash_type = 1;  // ONNX's number of the dtype of statistics: f32
@@ -26,8 +28,9 @@ struct GroupNormalization {
     visit("num_groups", self.num_groups);
     visit("stash_type", self.stash_type);
   }
+  ChannelGroups groups_of(std::int64_t channels) const;  // of x
   TensorTypes infer(const Inference& in) const;
-  Values decompose(Rewriting& r) const;
+  Values decompose(Rewriting& r) const;  // for gradients
   static std::span<const Kernel> kernels();
   static std::vector<Sample<GroupNormalization>> samples();
 };
@@ -35,15 +38,17 @@ struct GroupNormalization {
 // A GroupNormalization with each channel a group of its own.
 struct InstanceNormalization {
   static constexpr OpInfo info{.name = "InstanceNormalization",
-                               .inputs = "x:T~, scale:T~, bias:T~",
-                               .outputs = "y:T~",
+                               .inputs = "x:T, scale:T~, bias:T~",
+                               .outputs = "y:T",
                                .types = "T:float",
-                               .precision = narrowgauge::infer};
+                               .precision = narrowgauge::infer,
+                               .fusion = Fusion::reduction};
   double epsilon = 1e-5;
 
   static void attributes(auto& self, auto&& visit) { visit("epsilon", self.epsilon); }
+  ChannelGroups groups_of(std::int64_t channels) const;  // of x
   TensorTypes infer(const Inference& in) const;
-  Values decompose(Rewriting& r) const;
+  Values decompose(Rewriting& r) const;  // for gradients
   static std::span<const Kernel> kernels();
   static std::vector<Sample<InstanceNormalization>> samples();
 };

@@ -56,6 +56,7 @@ std::optional<Value> normalization_form(Forms& forms, int node);
 std::optional<Value> attention_form(Forms& forms, int node);
 std::optional<Value> widened_form(Forms& forms, int node);        // between casts
 std::optional<Value> transposition_form(Forms& forms, int node);  // one that undoes another
+std::optional<Value> broadcast_form(Forms& forms, int node);      // of an expanded operand
 std::optional<Value> reshape_form(Forms& forms, int node);        // one that undoes another
 
 // The inputs of a node of two, in both orders.

@@ -134,23 +134,34 @@ bool is_filled(const Forms& forms, Value value, double number) {
   return tensor;
 }
 
-// Channels normalized by groups, without scale and bias.
+// Channels normalized by groups.
 struct Grouped {
   Value rows;  // [N, groups, ...]
   double epsilon;
+  Value scale = absent, bias = absent;  // [groups]; absent: 1 and 0
 };
 
 std::optional<Grouped> grouped_of(const Forms& forms, Value value) {
   if (const Node* const instance = forms.made_by<InstanceNormalization>(value)) {
-    const bool plain =
-        is_filled(forms, instance->input(1), 1) && is_filled(forms, instance->input(2), 0);
-    if (!plain) return {};
-    return Grouped{instance->input(0), instance->as<InstanceNormalization>().epsilon};
+    Grouped grouped{instance->input(0), instance->as<InstanceNormalization>().epsilon};
+    if (!is_filled(forms, instance->input(1), 1)) grouped.scale = instance->input(1);
+    if (!is_filled(forms, instance->input(2), 0)) grouped.bias = instance->input(2);
+    return grouped;
   }
   const auto normalized = normalized_of(forms, value);
   if (!normalized || normalized->by.axis != 2 || normalized->by.of != normalized->value) return {};
   const auto rows = centred(forms, normalized->value, 2);
   return rows ? std::optional(Grouped{*rows, normalized->by.epsilon}) : std::nullopt;
+}
+
+// x, which lies as `back` does, where it is normalized by whole groups of its channels.
+std::optional<Value> grouped_source(const Forms& forms, const Grouped& grouped, Value back) {
+  const Value x = before_reshape(forms, grouped.rows);
+  const Shape &rows = forms.shape(grouped.rows), &shape = forms.shape(x);
+  const bool whole = shape == forms.shape(back) && shape.size() >= 3 && rows.size() >= 3 &&
+                     rows[0] == shape[0] && rows[1].is_known() && shape[1].is_known() &&
+                     rows[1].value() > 0 && shape[1].value() % rows[1].value() == 0;
+  return whole ? std::optional(x) : std::nullopt;
 }
 
 // Whether a parameter is one number a channel of x: [C, 1, ...], or that after axes of one.
@@ -167,28 +178,89 @@ bool is_of_channels(const Forms& forms, Value parameter, Value x) {
   return true;
 }
 
-std::optional<Value> group_normalization(Forms& forms, Value end) {
+// The parameters of a normalization of groups as vectors of channels, in the new graph.
+class ChannelVectors {
+ public:
+  ChannelVectors(Forms& forms, const Grouped& grouped, Value x)
+      : forms_(forms),
+        grouped_(grouped),
+        dtype_(forms.graph().type(x).dtype),
+        channels_(forms.shape(x)[1].value()),
+        groups_(forms.shape(grouped.rows)[1].value()) {}
+
+  // Scale and bias of the groups alone.
+  Value scale() const { return grouped_.scale.is_absent() ? filled(1) : spread(grouped_.scale); }
+  Value bias() const { return grouped_.bias.is_absent() ? filled(0) : spread(grouped_.bias); }
+  // Scale and bias of the groups, joined with the parameters of channels that follow them.
+  Value scale(Value parameter) const {
+    const Value vector = of_channels(parameter);
+    if (grouped_.scale.is_absent()) return vector;
+    return forms_.made().add(Mul{}, {spread(grouped_.scale), vector});
+  }
+  Value bias(Value parameter, Value scale) const {
+    const Value vector = of_channels(parameter);
+    if (grouped_.bias.is_absent()) return vector;
+    const Value scaled = forms_.made().add(Mul{}, {spread(grouped_.bias), of_channels(scale)});
+    return forms_.made().add(Add{}, {scaled, vector});
+  }
+  std::int64_t groups() const { return groups_; }
+
+ private:
+  Value reshaped(Value value, Dims dims) const {
+    return forms_.made().add(ReshapeTo{Shape(dims.begin(), dims.end())}, {value});
+  }
+  Value of_channels(Value parameter) const {
+    return reshaped(forms_.mapped(parameter), {channels_});
+  }
+  Value spread(Value parameter) const {
+    const Value column = reshaped(forms_.mapped(parameter), {groups_, 1});
+    const Value wide = forms_.made().add(ExpandTo{Shape{groups_, channels_ / groups_}}, {column});
+    return reshaped(wide, {channels_});
+  }
+  Value filled(double number) const {
+    Tensor tensor(dtype_, {channels_});
+    for (std::int64_t c = 0; c < channels_; ++c) tensor.set(c, number);
+    return forms_.made().constant(std::move(tensor));
+  }
+
+  Forms& forms_;
+  const Grouped& grouped_;
+  DType dtype_;
+  std::int64_t channels_, groups_;
+};
+
+std::optional<Value> with_channel_parameters(Forms& forms, Value end) {
   return find_in<Add>(forms, end, [&](Value a, Value bias) {
     return find_in<Mul>(forms, a, [&](Value back, Value scale) -> std::optional<Value> {
       if (forms.shape(back).size() < 3 || !is_of_channels(forms, bias, back) ||
           !is_of_channels(forms, scale, back))
         return {};
       const auto grouped = grouped_of(forms, before_reshape(forms, back));
-      if (!grouped) return {};
-      const Value x = before_reshape(forms, grouped->rows);
-      const Shape& rows = forms.shape(grouped->rows);
-      const Shape& shape = forms.shape(x);
-      if (shape != forms.shape(back) || rows.size() < 3 || rows[0] != shape[0] ||
-          !rows[1].is_known() || !shape[1].is_known() || shape[1].value() % rows[1].value() != 0)
-        return {};
-      const auto of_channels = [&](Value parameter) {
-        return forms.made().add(ReshapeTo{{shape[1]}}, {forms.mapped(parameter)});
-      };
+      const auto x = grouped ? grouped_source(forms, *grouped, back) : std::nullopt;
+      if (!x) return {};
+      const ChannelVectors vectors(forms, *grouped, *x);
       return forms.put(
-          end, GroupNormalization{.epsilon = grouped->epsilon, .num_groups = rows[1].value()},
-          {forms.mapped(x), of_channels(scale), of_channels(bias)});
+          end, GroupNormalization{.epsilon = grouped->epsilon, .num_groups = vectors.groups()},
+          {forms.mapped(*x), vectors.scale(scale), vectors.bias(bias, scale)});
     });
   });
+}
+
+// Between two reshapes, without parameters of the channels behind them.
+std::optional<Value> without_channel_parameters(Forms& forms, Value end) {
+  const Value inside = before_reshape(forms, end);
+  const auto grouped = inside == end ? std::nullopt : grouped_of(forms, inside);
+  const auto x = grouped ? grouped_source(forms, *grouped, end) : std::nullopt;
+  if (!x || *x == grouped->rows) return {};
+  const ChannelVectors vectors(forms, *grouped, *x);
+  return forms.put(end,
+                   GroupNormalization{.epsilon = grouped->epsilon, .num_groups = vectors.groups()},
+                   {forms.mapped(*x), vectors.scale(), vectors.bias()});
+}
+
+std::optional<Value> group_normalization(Forms& forms, Value end) {
+  if (const auto made = with_channel_parameters(forms, end)) return made;
+  return without_channel_parameters(forms, end);
 }
 
 }  // namespace

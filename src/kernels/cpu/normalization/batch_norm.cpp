@@ -43,6 +43,28 @@ void relu_row(std::int64_t count, float* y) {
   for (std::int64_t j = 0; j < count; ++j) y[j] = y[j] < 0 ? 0 : y[j];
 }
 
+// Joins parts that follow each other, as long as they stay in L1.
+class StoredParts {
+ public:
+  explicit StoredParts(const StoredPart* stored) : stored_(stored) {}
+  void add(std::int64_t begin, std::int64_t end) {
+    if (!stored_) return;
+    if (begin != end_ || end - begin_ > most_elements) tell(begin);
+    end_ = end;
+  }
+  void finish() { tell(end_); }
+
+ private:
+  static constexpr std::int64_t most_elements = 4096;
+  void tell(std::int64_t next) {
+    if (stored_ && end_ > begin_) (*stored_)(begin_, end_);
+    begin_ = next;
+  }
+
+  const StoredPart* stored_;
+  std::int64_t begin_ = 0, end_ = 0;
+};
+
 void apply_chunk(const BatchNormApply& norm, const ChannelGrid& grid,
                  const ChannelGrid::Chunk& chunk, const ApplyColumns& channels) {
   alignas(64) StripBuffer mean, factor, constant, x_buffer, y_buffer, other_buffer;
@@ -50,6 +72,7 @@ void apply_chunk(const BatchNormApply& norm, const ChannelGrid& grid,
   grid.expand(chunk.panel, channels.factor, factor.data());
   grid.expand(chunk.panel, channels.constant, constant.data());
   const ApplyColumns columns{mean.data(), factor.data(), constant.data()};
+  StoredParts parts(norm.stored);
   for (std::int64_t row = chunk.begin; row < chunk.end; ++row) {
     const auto [from, count] = grid.strip(chunk, row, norm.x.pitch);
     const std::int64_t to = grid.strip(chunk, row, norm.y.pitch).offset;
@@ -64,7 +87,9 @@ void apply_chunk(const BatchNormApply& norm, const ChannelGrid& grid,
     if (other) add_row(other, count, y);
     if (norm.relu) relu_row(count, y);
     store_strip(norm.y, to, count, y);
+    parts.add(to, to + count);
   }
+  parts.finish();
 }
 
 // Adds dy, dy * (x - mean) and x - mean of `Rows` rows to the sums of columns [begin, end).
@@ -251,7 +276,7 @@ void batch_norm_apply(const BatchNormApply& norm, void* workspace) {
   float* factor = static_cast<float*>(workspace);
   float* constant = factor + layout.channels;
   batch_norm_factors(norm, factor, constant);
-  if (batch_inner::takes(layout, {norm.x, norm.y, norm.other}))
+  if (!norm.stored && batch_inner::takes(layout, {norm.x, norm.y, norm.other}))
     return batch_inner::apply(norm, factor, constant);
   for_grid_chunks(grid, [&](std::int64_t, const ChannelGrid::Chunk& chunk) {
     apply_chunk(norm, grid, chunk, {norm.mean, factor, constant});

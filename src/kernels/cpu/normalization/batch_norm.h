@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "kernels/cpu/normalization/channel_grid.h"
 
@@ -37,6 +38,9 @@ struct RunningStatistics {
 };
 void update_running_statistics(const RunningStatistics& running);
 
+// What to do with elements [begin, end) of a result, in the order of memory, once they are stored.
+using StoredPart = std::function<void(std::int64_t begin, std::int64_t end)>;
+
 // y = (x - mean) * inverse_std * scale + bias; plus `other`, over which y may lie, and at least 0
 // if that is asked for.
 struct BatchNormApply {
@@ -48,6 +52,7 @@ struct BatchNormApply {
   const float* mean_low = nullptr;  // may be null
   ConstArray other{};
   bool relu = false;
+  const StoredPart* stored = nullptr;  // only for a dense y, not in batch-inner blocks
 };
 void batch_norm_apply(const BatchNormApply& norm, void* workspace);
 // Writes the same as y = (x - mean) * factor + constant per channel; x and y are not used.
