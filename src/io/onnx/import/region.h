@@ -17,8 +17,8 @@ struct Body {
   bool tensors_only = true;              // no output is a sequence or nothing: `graph` has them
 };
 
-// The body of the graph that an attribute of the node is. Throws UnknownValueError where a shape inside
-// depends on values that only a run knows.
+// The body of the graph that an attribute of the node is. Throws UnknownValueError where a shape
+// inside depends on values that only a run knows.
 Body body_of(NodeImport& node, std::string_view attribute, const Graph& graph,
              const TensorTypes& types);
 
