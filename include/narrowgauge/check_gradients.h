@@ -89,4 +89,26 @@ GradientReport check_gradients(const T& op, const std::vector<Tensor>& inputs,
   return check_gradients(build, options);
 }
 
+// The value of a sample's input: its constant, or one drawn from its range by the seed.
+NG_API Tensor drawn(const SampleInput& input, std::uint64_t seed);
+// Adds up two reports: what was compared in both, the larger difference, and all wrong derivatives.
+NG_API void add(GradientReport& report, const GradientReport& more);
+
+// Checks the gradients of an op at each sample that it has, as
+// `static std::vector<Sample<T>> samples()`, up to the first input that is left out.
+template <Op T>
+requires requires { T::samples(); }
+GradientReport check_gradients(const GradientCheck& options = {}) {
+  GradientReport all;
+  for (const Sample<T>& sample : T::samples()) {
+    std::vector<Tensor> inputs;
+    for (const SampleInput& input : sample.inputs) {
+      if (!input.present) break;
+      inputs.push_back(drawn(input, options.seed + inputs.size()));
+    }
+    add(all, check_gradients(sample.op, inputs, options));
+  }
+  return all;
+}
+
 }  // namespace narrowgauge

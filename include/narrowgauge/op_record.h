@@ -248,10 +248,10 @@ class NG_API Gradient : public Rewriting {
   RegionGradient region_gradient_;
 };
 
-// One call to try an op with: tests, the fuzzer and the benchmarks all start from these.
+// An input to try an op with: check_gradients() takes those of a program's own op.
 struct SampleInput {
-  TensorType type;            // f32 stands for every float format
-  double low = -2, high = 2;  // values are uniform in between; whole numbers for integer dtypes
+  TensorType type;                   // f32 stands for every float format
+  double low = -2, high = 2;         // values are uniform in between; whole numbers for integers
   std::optional<Tensor> constant{};  // a value instead (Reshape's shape, labels, ...)
   bool present = true;               // false: an optional input left out
 };
@@ -264,11 +264,6 @@ NG_API SampleInput no_sample();              // an optional input left out
 template <class T>
 struct Sample {
   T op;                             // with its attributes
-  std::vector<SampleInput> inputs;  // one for each input port
-};
-// A Sample of an op that is known only when the program runs.
-struct ErasedSample {
-  Attributes attributes;            // of the op
   std::vector<SampleInput> inputs;  // one for each input port
 };
 
@@ -307,7 +302,6 @@ concept Op = requires(const T op, const Inference& in, AttributeVisitor& visitor
   { op.infer(in) } -> std::same_as<TensorTypes>;
   { T::kernels() } -> std::same_as<std::span<const Kernel>>;
   T::attributes(self, visitor);
-  { T::samples() } -> std::same_as<std::vector<Sample<T>>>;
 };
 // An op that tells its first output, a scalar or a list of whole numbers, where those of its inputs
 // suffice.
@@ -357,7 +351,6 @@ struct NG_API OpRecord {
   Values (*decompose)(const void* attributes, Rewriting&) = nullptr;  // nullptr: none
   double (*flops)(const void* attributes, std::span<const TensorType> inputs,
                   std::span<const TensorType> outputs) = nullptr;  // nullptr: none
-  std::vector<ErasedSample> (*samples)() = nullptr;                // to try the op with
   // The region ports of a node with so many inputs; nullptr: its regions are closed to passes.
   std::vector<RegionPorts> (*region_ports)(const void* attributes, int inputs) = nullptr;
   std::optional<Elementwise> elementwise;  // nothing: it has no formula

@@ -281,6 +281,27 @@ GradientReport check_gradients(const BuildNetwork& build, const GradientCheck& o
       .run();
 }
 
+Tensor drawn(const SampleInput& input, std::uint64_t seed) {
+  if (input.constant) return *input.constant;
+  Tensor tensor(input.type.dtype, known_dims(input.type.shape));
+  const RandomStream random(seed, "sample");
+  const bool whole = !is_floating(input.type.dtype);
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    const double value = input.low + (input.high - input.low) *
+                                         static_cast<double>(random.uniform(std::uint64_t(i)));
+    tensor.set(i, whole ? std::floor(value) : value);
+  }
+  return tensor;
+}
+
+void add(GradientReport& report, const GradientReport& more) {
+  if (more.computed_in == DType::f32) report.computed_in = DType::f32;
+  report.checked += more.checked;
+  report.kinks += more.kinks;
+  report.worst = std::max(report.worst, more.worst);
+  report.wrong.insert(report.wrong.end(), more.wrong.begin(), more.wrong.end());
+}
+
 std::string text(const GradientReport& report) {
   std::string lines =
       concat(report.checked, " derivatives in ", report.computed_in, ", ", report.wrong.size(),

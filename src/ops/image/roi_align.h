@@ -28,7 +28,6 @@ struct RoiAlign {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<RoiAlign>> samples();
 
   static void visit_roi_align(auto& self, auto&& visit) {
     visit("coordinate_transformation_mode", self.coordinate_transformation_mode);
@@ -56,7 +55,6 @@ struct RoiAlignGradient {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<RoiAlignGradient>> samples();
 };
 
 // What RoiAlign of mode max takes of x, taken of z, which is like x, with the same weights: the
@@ -76,7 +74,6 @@ struct RoiAlignTaken {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<RoiAlignTaken>> samples();
 };
 
 }  // namespace narrowgauge

@@ -63,23 +63,6 @@ Values InstanceNormalization::decompose(Rewriting& r) const {
   return {normalize_groups(r, r.shape(r.input(0))[1], epsilon)};
 }
 
-std::vector<Sample<GroupNormalization>> GroupNormalization::samples() {
-  return {
-      {{.num_groups = 2}, {sample("f32[2,6,3,5]"), sample("f32[6]"), sample("f32[6]")}},
-      {{.epsilon = 0.1, .num_groups = 3},
-       {sample("f32[3,3,4]"), sample("f32[3]"), sample("f32[3]")}},
-      {{}, {sample("f32[1,2,3,2,2]", 5, 7), sample("f32[2]"), sample("f32[2]")}},
-      {{.num_groups = 4}, {sample("f32[2,48,9,7]"), sample("f32[48]"), sample("f32[48]")}},
-  };
-}
-
-std::vector<Sample<InstanceNormalization>> InstanceNormalization::samples() {
-  return {
-      {{}, {sample("f32[2,3,4,5]"), sample("f32[3]"), sample("f32[3]")}},
-      {{.epsilon = 1e-2}, {sample("f32[3,2,7]", 5, 7), sample("f32[2]"), sample("f32[2]")}},
-  };
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(group_normalization, narrowgauge::GroupNormalization, narrowgauge::InstanceNormalization)

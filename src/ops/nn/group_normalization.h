@@ -32,7 +32,6 @@ struct GroupNormalization {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;  // for gradients
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<GroupNormalization>> samples();
 };
 
 // A GroupNormalization with each channel a group of its own.
@@ -50,7 +49,6 @@ struct InstanceNormalization {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;  // for gradients
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<InstanceNormalization>> samples();
 };
 
 }  // namespace narrowgauge

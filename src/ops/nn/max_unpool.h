@@ -26,7 +26,6 @@ struct MaxUnpool {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<MaxUnpool>> samples();
 };
 
 // dx = dy at the indices, which count in y without output_shape; 0 for those that MaxUnpool does
@@ -48,7 +47,6 @@ struct MaxUnpoolGradient {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<MaxUnpoolGradient>> samples();
 };
 
 }  // namespace narrowgauge
