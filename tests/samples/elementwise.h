@@ -21,7 +21,7 @@ std::vector<Sample<Op>> binary_samples(double low = -2, double high = 2, Op op =
           {op, {sample("f32[2,3,2,5]", low, high), sample("f32[3,1,1]", low, high)}}};
 }
 
-// Of the gradient of an activation: x or y, and dy.
+// Inputs of the gradient of an activation: x or y, and dy.
 template <class Op>
 std::vector<Sample<Op>> gradient_samples(double low = -2, double high = 2, Op op = {}) {
   return {{op, {sample("f32[2,3,5]", low, high), sample("f32[2,3,5]")}},

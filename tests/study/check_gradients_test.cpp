@@ -22,6 +22,10 @@ struct TimesSquare {
                                .types = "T:float"};
   static inline bool spoilt = false;
   double factor = 1;
+  static std::vector<Sample<TimesSquare>> samples() {
+    return {{{2.0}, {sample("f32[2,3]", 0.5, 2), sample("f32[2,3]", 0.5, 2)}},
+            {{}, {sample(Tensor::from<float>({2}, std::vector{1.0F, -2.0F})), sample("f32[2]")}}};
+  }
   static void attributes(auto& self, auto&& visit) { visit("factor", self.factor); }
   TensorTypes infer(const Inference& in) const { return {in.type(0)}; }
   Values gradient(Gradient& g) const;
@@ -162,6 +166,18 @@ TEST_F(CheckGradients, refuse_values_that_do_not_fit) {
   EXPECT_THROW(check_gradients(build, {.values = {{"y", numbers({3, 4})}}}), UsageError);
   EXPECT_THROW(check_gradients(build, {.values = {{"x", numbers({2, 4})}}}), UsageError);
   EXPECT_THROW(check_gradients(build, {.batch = 0}), UsageError);
+}
+
+TEST(check_gradients, of_an_op_takes_the_samples_that_it_has) {
+  TimesSquare::spoilt = false;
+  const GradientReport right = check_gradients<TimesSquare>();
+  EXPECT_TRUE(right.passed()) << text(right);
+  EXPECT_EQ(right.checked, 2 * 6 + 2 * 2);
+  TimesSquare::spoilt = true;
+  const GradientReport wrong = check_gradients<TimesSquare>();
+  TimesSquare::spoilt = false;
+  EXPECT_EQ(wrong.wrong.size(), 6U + 2U) << text(wrong);
+  EXPECT_GT(wrong.worst, 0.1);
 }
 
 }  // namespace

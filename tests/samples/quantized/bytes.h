@@ -6,7 +6,7 @@
 
 namespace narrowgauge {
 
-// Of any value; scales are small.
+// Bytes of any value, and small scales.
 inline SampleInput unsigned_bytes(std::string_view type) { return sample(type, 0, 255); }
 inline SampleInput signed_bytes(std::string_view type) { return sample(type, -128, 127); }
 inline SampleInput scales(std::string_view type) { return sample(type, 0.01, 0.03); }
