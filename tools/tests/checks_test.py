@@ -97,6 +97,42 @@ class Layers(Checks):
         self.fails("layers", changes, "ng_layer lists")
 
 
+class Rooms(Checks):
+    HOUSE = {
+        "src/base/rooms.txt": "text\nfiles  # which have names\n.\n",
+        "src/base/text/t.h": SPDX,
+        "src/base/files/f.h": SPDX + '#include "base/text/t.h"\n',
+        "src/base/a.h": SPDX + '#include "base/files/f.h"\n',
+    }
+
+    def fails_with(self, changes, message):
+        self.fails("rooms", {**self.HOUSE, **changes}, message)
+
+    def test_sound(self):
+        self.passes("rooms", {})
+        self.passes("rooms", self.HOUSE)
+
+    def test_include_of_a_room_below(self):
+        self.fails_with(
+            {"src/base/text/t.h": '#include "base/files/f.h"\n'},
+            "t.h:1: room text includes base/files/f.h of room files, which stands below it",
+        )
+
+    def test_list_is_missing(self):
+        self.fails("rooms", {"src/io/zip/z.h": SPDX}, "src/io/rooms.txt is missing")
+
+    def test_room_is_not_listed(self):
+        self.fails_with({"src/base/sound/s.h": SPDX}, "room sound is not listed")
+
+    def test_listed_room_is_missing_or_there_twice(self):
+        self.fails_with({"src/base/rooms.txt": "text\nfiles\nair\n.\n"}, "there is no room air")
+        self.fails_with({"src/base/rooms.txt": "text\nfiles\ntext\n.\n"}, "room text has 2 lines")
+
+    def test_folder_of_many_files(self):
+        files = {f"src/io/h{i}.h": SPDX for i in range(40)}
+        self.fails("rooms", files, "src/io: 41 files, and 40 are the most")
+
+
 class Names(Checks):
     LOCAL = SPDX + "namespace {\n\nint half(int a) { return a / 2; }\n\n}  // namespace\n"
 
