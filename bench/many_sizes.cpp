@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "api/kernel_cache.h"
+#include "api/programs/kernel_cache.h"
 #include "narrowgauge/narrowgauge.h"
 
 using namespace narrowgauge;

@@ -4,10 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "api/model_implementation.h"
+#include "api/model/model_implementation.h"
 #include "narrowgauge/narrowgauge.h"
 #include "narrowgauge/safetensors.h"
-#include "passes/differentiate.h"
+#include "passes/training/differentiate.h"
 
 using namespace narrowgauge;
 

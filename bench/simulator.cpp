@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "narrowgauge/matrix_unit_arithmetic.h"
 #include "units/product.h"
 

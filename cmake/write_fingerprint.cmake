@@ -7,6 +7,6 @@ foreach(file IN LISTS files)
 endforeach()
 string(SHA256 digest "${digests}")
 string(SUBSTRING ${digest} 0 12 fingerprint)
-file(WRITE ${RESULT} "#include \"api/fingerprint.h\"\nnamespace narrowgauge {
+file(WRITE ${RESULT} "#include \"api/programs/fingerprint.h\"\nnamespace narrowgauge {
 const char* kernels_fingerprint() { return \"${fingerprint}\"; }
 }  // namespace narrowgauge\n")

@@ -3,7 +3,7 @@
 
 #include <charconv>
 
-#include "base/printable.h"
+#include "base/text/printable.h"
 #include "narrowgauge/held.h"
 
 namespace narrowgauge {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
 
-#include "cli/start.h"
+#include "cli/task/start.h"
 
 int main(int argc, char** argv) {
   // A file that grows too large then gives an error instead of ending the program, and training

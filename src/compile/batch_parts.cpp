@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "passes/samples_apart.h"
+#include "passes/shapes/samples_apart.h"
 
 namespace narrowgauge {
 

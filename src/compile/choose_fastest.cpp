@@ -6,14 +6,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/memory.h"
-#include "base/number_text.h"
-#include "base/parallel.h"
+#include "base/files/memory.h"
+#include "base/text/number_text.h"
+#include "base/threads/parallel.h"
 #include "compile/lone_kernel.h"
 #include "groups/finished.h"
 #include "groups/fused.h"
 #include "narrowgauge/graph.h"
-#include "ops/control/interpret.h"
+#include "ops/composition/interpret.h"
 
 namespace narrowgauge {
 namespace {

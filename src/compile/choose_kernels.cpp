@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compile/choose_kernels.h"
 
-#include "base/parallel.h"
-#include "ops/control/check_offer.h"
+#include "base/threads/parallel.h"
+#include "ops/composition/check_offer.h"
 #include "ops/table.h"
-#include "passes/operands.h"
+#include "passes/core/operands.h"
 
 namespace narrowgauge {
 

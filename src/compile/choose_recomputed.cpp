@@ -5,8 +5,8 @@
 #include <set>
 
 #include "groups/fused.h"
-#include "passes/operands.h"
-#include "passes/recompute.h"
+#include "passes/core/operands.h"
+#include "passes/training/recompute.h"
 
 namespace narrowgauge {
 

@@ -9,7 +9,7 @@
 
 #include "compile/kernel_memory.h"
 #include "compile/plan.h"
-#include "passes/assign_layout.h"
+#include "passes/layout/assign_layout.h"
 
 namespace narrowgauge {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/floating_environment.h"
+#include "base/machine/floating_environment.h"
 #include "base/random.h"
 #include "tensor/dtype_sets.h"
 

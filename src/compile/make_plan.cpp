@@ -4,17 +4,17 @@
 #include <set>
 
 #include "base/enumerate.h"
+#include "base/hash/sha256.h"
 #include "base/indexed_vector.h"
-#include "base/sha256.h"
 #include "compile/choose_kernels.h"
 #include "compile/choose_recomputed.h"
 #include "compile/compile.h"
 #include "compile/memory_plan.h"
 #include "groups/fused.h"
-#include "ops/shape/gather.h"
+#include "ops/index/gather.h"
 #include "ops/shape/slice.h"
-#include "passes/operands.h"
-#include "passes/rebuild.h"
+#include "passes/core/operands.h"
+#include "passes/core/rebuild.h"
 #include "precision/subnormals.h"
 
 namespace narrowgauge {

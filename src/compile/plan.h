@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/floating_environment.h"
+#include "base/machine/floating_environment.h"
 #include "compile/packed_memory.h"
 #include "compile/quantized_inputs.h"
 #include "narrowgauge/graph.h"

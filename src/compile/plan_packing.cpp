@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packs what kernels want packed, unless it is known already.
-#include "base/xxh64.h"
+#include "base/hash/xxh64.h"
 #include "compile/plan.h"
 
 namespace narrowgauge {

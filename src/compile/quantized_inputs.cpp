@@ -5,7 +5,7 @@
 
 #include "groups/fused.h"
 #include "ops/quantized/quantize_linear.h"
-#include "passes/operands.h"
+#include "passes/core/operands.h"
 
 namespace narrowgauge {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 
 namespace narrowgauge {
 namespace {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "base/core_time.h"
+#include "base/machine/core_time.h"
 
 namespace narrowgauge {
 

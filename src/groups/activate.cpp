@@ -3,10 +3,10 @@
 #include <memory>
 
 #include "groups/group.h"
-#include "kernels/cpu/tiles/image_convolution.h"
-#include "kernels/cpu/tiles/tile_convolution.h"
+#include "kernels/cpu/batch_inner/image_convolution.h"
+#include "kernels/cpu/batch_inner/tile_convolution.h"
 #include "ops/activation/relu.h"
-#include "ops/nn/conv.h"
+#include "ops/convolution/conv.h"
 #include "ops/offers/batch_inner.h"
 #include "ops/offers/contraction.h"
 

@@ -8,9 +8,9 @@
 #include "kernels/cpu/core/strip.h"
 #include "kernels/cpu/core/workspace.h"
 #include "ops/activation/relu.h"
-#include "ops/math/arithmetic.h"
-#include "ops/math/broadcast_gradient.h"
-#include "ops/nn/conv.h"
+#include "ops/convolution/conv.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/shape/broadcast_gradient.h"
 
 namespace narrowgauge {
 

@@ -10,10 +10,10 @@
 #include "ir/reason.h"
 #include "kernels/cpu/floats/float_bottleneck.h"
 #include "ops/activation/relu.h"
-#include "ops/math/arithmetic.h"
-#include "ops/math/min_max.h"
-#include "ops/nn/conv.h"
+#include "ops/convolution/conv.h"
 #include "ops/offers/contraction.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/min_max.h"
 
 namespace narrowgauge {
 

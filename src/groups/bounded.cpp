@@ -6,11 +6,11 @@
 #include "groups/group.h"
 #include "ir/reason.h"
 #include "ops/activation/relu.h"
-#include "ops/math/arithmetic.h"
-#include "ops/math/min_max.h"
-#include "ops/nn/conv.h"
+#include "ops/convolution/conv.h"
 #include "ops/offers/bounded_convolution.h"
 #include "ops/offers/contraction.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/min_max.h"
 
 namespace narrowgauge {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "ops/activation/relu.h"
-#include "ops/math/arithmetic.h"
-#include "ops/math/min_max.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/min_max.h"
 
 namespace narrowgauge {
 namespace {

@@ -2,11 +2,11 @@
 // The sum of two dequantised values, a Relu, and the quantisation behind them, on bytes.
 #include "kernels/cpu/bytes/byte_sum.h"
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "groups/group.h"
 #include "ir/reason.h"
 #include "ops/activation/relu.h"
-#include "ops/math/arithmetic.h"
+#include "ops/pointwise/arithmetic.h"
 #include "ops/quantized/steps.h"
 
 namespace narrowgauge {

@@ -4,14 +4,14 @@
 #include <utility>
 #include <vector>
 
-#include "base/stack_room.h"
+#include "base/machine/stack_room.h"
 #include "groups/bounded_tail.h"
 #include "groups/finished_tail.h"
 #include "groups/fused.h"
 #include "kernels/cpu/floats/float_convolution.h"
 #include "kernels/cpu/tiles/pixel_convolution.h"
+#include "ops/convolution/conv.h"
 #include "ops/elementwise/strip_program.h"
-#include "ops/nn/conv.h"
 #include "ops/offers/contraction.h"
 
 namespace narrowgauge {

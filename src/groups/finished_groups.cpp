@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/stack_room.h"
+#include "base/machine/stack_room.h"
 #include "groups/finished.h"
 #include "groups/finished_tail.h"
 #include "groups/fused.h"
-#include "ops/nn/group_normalization.h"
+#include "ops/normalization/group_normalization.h"
 
 namespace narrowgauge {
 

@@ -6,8 +6,8 @@
 #include "base/enumerate.h"
 #include "groups/finished.h"
 #include "ir/reason.h"
-#include "ops/nn/conv.h"
-#include "ops/nn/group_normalization.h"
+#include "ops/convolution/conv.h"
+#include "ops/normalization/group_normalization.h"
 
 namespace narrowgauge {
 

@@ -6,7 +6,7 @@
 #include "groups/finished.h"
 #include "groups/group.h"
 #include "ops/activation/relu.h"
-#include "ops/control/interpret.h"
+#include "ops/composition/interpret.h"
 #include "ops/elementwise/strip_program.h"
 #include "ops/reference.h"
 #include "ops/table.h"

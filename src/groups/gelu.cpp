@@ -11,10 +11,10 @@
 #include "ir/reason.h"
 #include "kernels/cpu/tiles/pixel_convolution.h"
 #include "kernels/cpu/tiles/tile_gemm.h"
-#include "ops/math/broadcast_gradient.h"
 #include "ops/math/gemm.h"
 #include "ops/offers/contraction.h"
 #include "ops/offers/pixel_product.h"
+#include "ops/shape/broadcast_gradient.h"
 #include "ops/shape/reshape.h"
 
 namespace narrowgauge {

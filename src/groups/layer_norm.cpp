@@ -7,10 +7,10 @@
 
 #include "groups/residual_rows.h"
 #include "ir/reason.h"
-#include "ops/math/arithmetic.h"
-#include "ops/math/cast.h"
 #include "ops/nn/dropout.h"
-#include "ops/nn/layer_normalization.h"
+#include "ops/normalization/layer_normalization.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/cast.h"
 #include "ops/quantized/quantize_linear.h"
 #include "ops/quantized/steps.h"
 

@@ -7,9 +7,9 @@
 #include "groups/residual_rows.h"
 #include "ir/reason.h"
 #include "kernels/cpu/normalization/layer_norm.h"
-#include "ops/math/arithmetic.h"
 #include "ops/nn/dropout.h"
-#include "ops/nn/layer_normalization.h"
+#include "ops/normalization/layer_normalization.h"
+#include "ops/pointwise/arithmetic.h"
 
 namespace narrowgauge {
 

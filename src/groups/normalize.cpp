@@ -8,14 +8,14 @@
 #include "groups/group.h"
 #include "groups/operands.h"
 #include "ir/reason.h"
+#include "kernels/cpu/batch_inner/tile_convolution.h"
 #include "kernels/cpu/core/workspace.h"
 #include "kernels/cpu/normalization/batch_norm.h"
-#include "kernels/cpu/tiles/tile_convolution.h"
 #include "ops/activation/relu.h"
-#include "ops/math/arithmetic.h"
-#include "ops/nn/batch_normalization.h"
-#include "ops/nn/conv.h"
+#include "ops/convolution/conv.h"
+#include "ops/normalization/batch_normalization.h"
 #include "ops/offers/channels.h"
+#include "ops/pointwise/arithmetic.h"
 
 namespace narrowgauge {
 

@@ -5,7 +5,7 @@
 #include "ir/reason.h"
 #include "ops/activation/relu.h"
 #include "ops/elementwise/strip_program.h"
-#include "ops/nn/max_pool.h"
+#include "ops/pool/max_pool.h"
 
 namespace narrowgauge {
 

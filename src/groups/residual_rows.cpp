@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ops/shape/axes.h"
-#include "ops/shape/axis.h"
+#include "ops/axes/axes.h"
+#include "ops/axes/axis.h"
 #include "tensor/dtype_sets.h"
 
 namespace narrowgauge {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "groups/slopes.h"
 
-#include "ops/nn/conv.h"
+#include "ops/convolution/conv.h"
 
 namespace narrowgauge {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "groups/group.h"
-#include "kernels/cpu/tiles/tile_convolution.h"
+#include "kernels/cpu/batch_inner/tile_convolution.h"
 
 namespace narrowgauge {
 

@@ -3,11 +3,11 @@
 #include "groups/normalize_again.h"
 #include "groups/operands.h"
 #include "ir/reason.h"
+#include "kernels/cpu/batch_inner/batch_inner_convolution.h"
 #include "kernels/cpu/core/workspace.h"
-#include "kernels/cpu/tiles/batch_inner_convolution.h"
 #include "ops/activation/relu.h"
-#include "ops/nn/batch_normalization.h"
-#include "ops/nn/conv.h"
+#include "ops/convolution/conv.h"
+#include "ops/normalization/batch_normalization.h"
 
 namespace narrowgauge {
 

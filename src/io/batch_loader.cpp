@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "base/floating_environment.h"
 #include "base/log.h"
-#include "base/parallel.h"
+#include "base/machine/floating_environment.h"
+#include "base/threads/parallel.h"
 #include "io/batch_reader.h"
 #include "narrowgauge/data.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "io/permutation.h"
+#include "io/arrays/permutation.h"
 
 namespace narrowgauge {
 

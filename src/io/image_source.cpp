@@ -7,10 +7,10 @@
 #include <mutex>
 #include <set>
 
-#include "base/floating_environment.h"
 #include "base/log.h"
+#include "base/machine/floating_environment.h"
 #include "io/augment/augmentation.h"
-#include "io/pictures.h"
+#include "io/pictures/pictures.h"
 
 namespace narrowgauge {
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
-#include "base/floating_environment.h"
-#include "io/image_layout.h"
+#include "base/machine/floating_environment.h"
+#include "io/pictures/image_layout.h"
 
 namespace narrowgauge {
 

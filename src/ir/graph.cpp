@@ -8,7 +8,7 @@
 #include <limits>
 #include <utility>
 
-#include "base/ascii.h"
+#include "base/text/ascii.h"
 #include "base/unloading.h"
 #include "ir/inference.h"
 #include "ir/ports.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "narrowgauge/target.h"
 
-#include "base/cpu.h"
 #include "base/environment.h"
-#include "base/parallel.h"
+#include "base/machine/cpu.h"
+#include "base/threads/parallel.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/tf32.h"
 

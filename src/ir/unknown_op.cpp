@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "base/nearest.h"
+#include "base/text/nearest.h"
 
 namespace narrowgauge {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devlin, Chang, Lee, Toutanova 2019.
 #include "models/table.h"
-#include "ops/math/arithmetic.h"
-#include "ops/math/cast.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/cast.h"
 
 namespace narrowgauge {
 

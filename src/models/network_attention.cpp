@@ -4,9 +4,9 @@
 
 #include "models/layer_input.h"
 #include "narrowgauge/network.h"
-#include "ops/math/arithmetic.h"
 #include "ops/math/matmul.h"
 #include "ops/nn/rotary_embedding.h"
+#include "ops/pointwise/arithmetic.h"
 #include "ops/shape/concat.h"
 #include "ops/shape/reshape.h"
 

@@ -5,8 +5,8 @@
 
 #include "models/layer_input.h"
 #include "narrowgauge/network.h"
-#include "ops/nn/group_normalization.h"
-#include "ops/nn/rms_normalization.h"
+#include "ops/normalization/group_normalization.h"
+#include "ops/normalization/rms_normalization.h"
 
 namespace narrowgauge {
 

@@ -2,10 +2,10 @@
 // Layers of networks over sequences, and the cutting and joining of tensors for them.
 #include "models/layer_input.h"
 #include "narrowgauge/network.h"
+#include "ops/index/gather.h"
 #include "ops/nn/attention.h"
 #include "ops/nn/random_key.h"
 #include "ops/shape/concat.h"
-#include "ops/shape/gather.h"
 #include "ops/shape/reshape.h"
 #include "ops/shape/slice.h"
 

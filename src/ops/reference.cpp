@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "narrowgauge/tf32.h"
-#include "ops/shape/indexing.h"
+#include "ops/indexing.h"
 
 namespace narrowgauge {
 

@@ -8,13 +8,13 @@
 #include "ir/attributes.h"
 #include "ir/inference.h"
 #include "ir/ports.h"
-#include "ops/math/cast.h"
-#include "passes/drop_masters.h"
+#include "ops/pointwise/cast.h"
+#include "passes/training/drop_masters.h"
 #include "precision/casting.h"
-#include "precision/kernels_take.h"
-#include "precision/parameters.h"
 #include "precision/plan_reader.h"
-#include "precision/region_links.h"
+#include "precision/plans/parameters.h"
+#include "precision/vertices/kernels_take.h"
+#include "precision/vertices/region_links.h"
 
 namespace narrowgauge {
 

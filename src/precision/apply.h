@@ -12,8 +12,9 @@ namespace narrowgauge {
 // here, and finite values stay finite. Ports other than T keep their format; ports marked `^` or
 // `any` take values as they come if the outputs do not depend on it. Outputs of the graph and next
 // values of states keep their format. A parameter whose line has a format is read in that format by
-// all but the update, and without masters kept in it (passes/drop_masters.h). Throws ModelError if
-// the plan belongs to another model, UsageError if an op's outputs do not follow its T.
+// all but the update, and without masters kept in it (passes/training/drop_masters.h). Throws
+// ModelError if the plan belongs to another model, UsageError if an op's outputs do not follow its
+// T.
 Graph apply(const Graph& f32_graph, const PrecisionPlan& plan);
 
 }  // namespace narrowgauge

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/math/cast.h"
+#include "ops/pointwise/cast.h"
 
 namespace narrowgauge {
 

@@ -3,13 +3,13 @@
 
 #include <cmath>
 
-#include "base/floating_environment.h"
-#include "base/number_text.h"
+#include "base/machine/floating_environment.h"
+#include "base/text/number_text.h"
 #include "narrowgauge/error_bound.h"
 #include "narrowgauge/simulate.h"
 #include "narrowgauge/tf32.h"
-#include "ops/nn/conv.h"
-#include "ops/simulated/unit_choice.h"
+#include "ops/convolution/conv.h"
+#include "ops/units/unit_choice.h"
 
 namespace narrowgauge {
 namespace {

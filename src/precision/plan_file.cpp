@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "base/open_file.h"
+#include "base/files/open_file.h"
 #include "narrowgauge/precision.h"
 #include "precision/plan_reader.h"
 

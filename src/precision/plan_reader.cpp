@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <map>
 
-#include "base/nearest.h"
-#include "base/open_file.h"
-#include "precision/fingerprint.h"
-#include "precision/follow.h"
-#include "precision/parameters.h"
-#include "precision/plan_text.h"
-#include "precision/policy.h"
-#include "precision/vertices.h"
+#include "base/files/open_file.h"
+#include "base/text/nearest.h"
+#include "precision/colouring/follow.h"
+#include "precision/colouring/policy.h"
+#include "precision/plans/fingerprint.h"
+#include "precision/plans/parameters.h"
+#include "precision/plans/plan_text.h"
+#include "precision/vertices/vertices.h"
 
 namespace narrowgauge {
 

@@ -2,7 +2,7 @@
 // What a math mode says of f32's subnormals, between contractions too.
 #pragma once
 
-#include "base/floating_environment.h"
+#include "base/machine/floating_environment.h"
 #include "narrowgauge/kernel.h"
 
 namespace narrowgauge {

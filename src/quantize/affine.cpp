@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/cpu/core/keep_subnormals.h"
+#include "kernels/cpu/convert/keep_subnormals.h"
 #include "quantize/channels.h"
 
 namespace narrowgauge {

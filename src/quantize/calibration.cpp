@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "base/enumerate.h"
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "quantize/channels.h"
 
 namespace narrowgauge {

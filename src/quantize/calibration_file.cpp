@@ -3,10 +3,10 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "base/atomic_file.h"
-#include "base/json_reading.h"
-#include "base/json_writing.h"
-#include "base/open_file.h"
+#include "base/files/atomic_file.h"
+#include "base/files/open_file.h"
+#include "base/text/json_reading.h"
+#include "base/text/json_writing.h"
 #include "quantize/calibration.h"
 
 namespace narrowgauge {

@@ -8,9 +8,9 @@
 
 #include "ir/readers.h"
 #include "ops/activation/relu.h"
-#include "ops/math/min_max.h"
-#include "ops/nn/conv.h"
-#include "passes/rebuild.h"
+#include "ops/convolution/conv.h"
+#include "ops/pointwise/min_max.h"
+#include "passes/core/rebuild.h"
 
 namespace narrowgauge {
 

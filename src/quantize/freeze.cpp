@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "ops/control/interpret.h"
-#include "ops/math/cast.h"
+#include "ops/composition/interpret.h"
+#include "ops/pointwise/cast.h"
 #include "ops/quantized/quantize_linear.h"
-#include "passes/operands.h"
-#include "passes/rebuild.h"
-#include "passes/remove_dead_code.h"
+#include "passes/core/operands.h"
+#include "passes/core/rebuild.h"
+#include "passes/simplify/remove_dead_code.h"
 #include "tensor/dtype_sets.h"
 
 namespace narrowgauge {

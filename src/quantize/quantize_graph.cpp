@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "ops/quantized/quantize_linear.h"
-#include "passes/rebuild.h"
+#include "passes/core/rebuild.h"
 
 namespace narrowgauge {
 

@@ -9,10 +9,10 @@
 #include <functional>
 #include <map>
 
-#include "base/memory.h"
-#include "kernels/cpu/core/keep_subnormals.h"
+#include "base/files/memory.h"
+#include "kernels/cpu/convert/keep_subnormals.h"
 #include "ops/reference.h"
-#include "passes/operands.h"
+#include "passes/core/operands.h"
 #include "runtime/held_states.h"
 #include "tensor/values.h"
 

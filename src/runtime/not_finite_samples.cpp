@@ -5,7 +5,7 @@
 #include <atomic>
 #include <limits>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "tensor/values.h"
 
 namespace narrowgauge {

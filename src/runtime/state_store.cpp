@@ -5,12 +5,12 @@
 #include <array>
 #include <cmath>
 
-#include "base/floating_environment.h"
-#include "base/memory.h"
-#include "base/parallel.h"
+#include "base/files/memory.h"
+#include "base/machine/floating_environment.h"
 #include "base/random.h"
-#include "kernels/cpu/core/random_normals.h"
-#include "ops/control/interpret.h"
+#include "base/threads/parallel.h"
+#include "kernels/cpu/random/random_normals.h"
+#include "ops/composition/interpret.h"
 
 namespace narrowgauge {
 

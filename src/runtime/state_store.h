@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "compile/plan.h"
-#include "passes/drop_masters.h"
+#include "passes/training/drop_masters.h"
 
 namespace narrowgauge {
 

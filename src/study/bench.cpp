@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "api/amp_choice.h"
-#include "base/memory.h"
-#include "base/parallel.h"
+#include "api/training/amp_choice.h"
+#include "base/files/memory.h"
+#include "base/threads/parallel.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/out_of_memory.h"
 #include "study/bench_precisions.h"

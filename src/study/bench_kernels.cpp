@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/contraction_times.h"
-#include "api/kernel_cache.h"
-#include "base/parallel.h"
+#include "api/programs/contraction_times.h"
+#include "api/programs/kernel_cache.h"
+#include "base/threads/parallel.h"
 #include "compile/compile.h"
 #include "narrowgauge/bench.h"
 #include "precision/apply.h"

@@ -7,14 +7,14 @@
 #include <optional>
 #include <tuple>
 
-#include "api/model_implementation.h"
+#include "api/model/model_implementation.h"
 #include "base/enumerate.h"
 #include "base/random.h"
 #include "narrowgauge/error.h"
-#include "ops/control/interpret.h"
-#include "passes/bind_shapes.h"
-#include "passes/differentiate.h"
-#include "passes/in_f64.h"
+#include "ops/composition/interpret.h"
+#include "passes/core/in_f64.h"
+#include "passes/shapes/bind_shapes.h"
+#include "passes/training/differentiate.h"
 #include "runtime/state_store.h"
 
 namespace narrowgauge {

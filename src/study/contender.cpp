@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "api/amp_choice.h"
+#include "api/training/amp_choice.h"
 #include "narrowgauge/error.h"
 #include "precision/amp.h"
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "api/training_setup.h"
+#include "api/training/training_setup.h"
 #include "narrowgauge/bench.h"
 
 namespace narrowgauge {

@@ -6,14 +6,14 @@
 #include <fstream>
 #include <utility>
 
-#include "api/contraction_times.h"
-#include "api/kernel_cache.h"
-#include "base/cpu.h"
-#include "base/memory.h"
-#include "base/parallel.h"
+#include "api/programs/contraction_times.h"
+#include "api/programs/kernel_cache.h"
+#include "base/files/memory.h"
+#include "base/machine/cpu.h"
+#include "base/threads/parallel.h"
 #include "compile/compile.h"
+#include "ops/convolution/conv.h"
 #include "ops/math/matmul.h"
-#include "ops/nn/conv.h"
 
 namespace narrowgauge {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "api/amp_choice.h"
+#include "api/training/amp_choice.h"
 #include "narrowgauge/dtype.h"
 #include "narrowgauge/kernel.h"
 

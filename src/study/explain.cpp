@@ -6,12 +6,12 @@
 #include <set>
 #include <shared_mutex>
 
-#include "api/model_implementation.h"
+#include "api/model/model_implementation.h"
 #include "ir/attributes.h"
-#include "ops/math/cast.h"
+#include "ops/pointwise/cast.h"
 #include "precision/apply.h"
-#include "precision/reasons.h"
-#include "precision/region_links.h"
+#include "precision/vertices/reasons.h"
+#include "precision/vertices/region_links.h"
 
 namespace narrowgauge {
 

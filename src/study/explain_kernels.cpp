@@ -3,8 +3,8 @@
 #include <mutex>
 #include <shared_mutex>
 
-#include "api/kernel_cache.h"
-#include "api/model_implementation.h"
+#include "api/model/model_implementation.h"
+#include "api/programs/kernel_cache.h"
 #include "compile/compile.h"
 #include "ops/table.h"
 #include "precision/apply.h"

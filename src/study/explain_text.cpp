@@ -3,11 +3,11 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "base/json_writing.h"
-#include "base/memory.h"
+#include "base/files/memory.h"
+#include "base/text/json_writing.h"
 #include "narrowgauge/explain.h"
 #include "narrowgauge/tf32.h"
-#include "precision/reasons.h"
+#include "precision/vertices/reasons.h"
 
 namespace narrowgauge {
 

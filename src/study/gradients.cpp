@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "study/gradients.h"
 
-#include "api/model_implementation.h"
-#include "passes/differentiate.h"
+#include "api/model/model_implementation.h"
+#include "passes/training/differentiate.h"
 #include "train/training_graph.h"
 
 namespace narrowgauge {

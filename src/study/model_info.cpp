@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "api/memory_check.h"
+#include "api/programs/memory_check.h"
 #include "compile/compile.h"
-#include "passes/operands.h"
+#include "passes/core/operands.h"
 #include "precision/apply.h"
 
 namespace narrowgauge {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include "api/model_implementation.h"
-#include "api/onnx_network.h"
+#include "api/model/model_implementation.h"
+#include "api/model/onnx_network.h"
 #include "io/onnx/for_each.h"
 #include "io/onnx/import/conversions.h"
 #include "io/onnx/import/handlers.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "kernels/cpu/core/peak.h"
+#include "kernels/cpu/peak/peak.h"
 #include "narrowgauge/roofline.h"
 
 namespace narrowgauge {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "narrowgauge/random_batch.h"
 
-#include "base/floating_environment.h"
+#include "base/machine/floating_environment.h"
 #include "base/random.h"
 #include "narrowgauge/error.h"
 

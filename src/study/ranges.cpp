@@ -5,9 +5,9 @@
 #include <cmath>
 #include <iterator>
 
-#include "api/model_implementation.h"
-#include "api/training_setup.h"
-#include "passes/differentiate.h"
+#include "api/model/model_implementation.h"
+#include "api/training/training_setup.h"
+#include "passes/training/differentiate.h"
 
 namespace narrowgauge {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "study/raw_conversion.h"
 
-#include "kernels/cpu/core/convert.h"
+#include "kernels/cpu/convert/convert.h"
 #include "tensor/values.h"
 
 namespace narrowgauge {

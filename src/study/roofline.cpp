@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "api/kernel_cache.h"
+#include "api/programs/kernel_cache.h"
 #include "base/unloading.h"
 #include "compile/compile.h"
 #include "precision/apply.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <tuple>
 
-#include "base/json_writing.h"
+#include "base/text/json_writing.h"
 
 namespace narrowgauge {
 namespace {

@@ -8,9 +8,9 @@
 #include <cstring>
 #include <limits>
 
-#include "base/floating_environment.h"
 #include "base/indexed_vector.h"
-#include "base/parallel.h"
+#include "base/machine/floating_environment.h"
+#include "base/threads/parallel.h"
 #include "tensor/small_floats.h"
 #include "tensor/values.h"
 

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <limits>
 
-#include "base/floating_environment.h"
 #include "base/indexed_vector.h"
-#include "base/parallel.h"
+#include "base/machine/floating_environment.h"
+#include "base/threads/parallel.h"
 #include "tensor/format.h"
 #include "tensor/values.h"
 

@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/floating_environment.h"
-#include "base/memory.h"
+#include "base/files/memory.h"
+#include "base/machine/floating_environment.h"
 #include "tensor/values.h"
 
 namespace narrowgauge {

@@ -7,7 +7,7 @@
 #include "ops/training/schedules/schedule.h"
 #include "ops/training/update_op.h"
 #include "precision/amp.h"
-#include "precision/policy.h"
+#include "precision/colouring/policy.h"
 #include "tensor/dtype_sets.h"
 #include "train/plateau.h"
 #include "train/rate.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/wildcard.h"
+#include "base/text/wildcard.h"
 
 namespace narrowgauge {
 

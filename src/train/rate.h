@@ -3,7 +3,7 @@
 #pragma once
 
 #include "narrowgauge/optimizer.h"
-#include "ops/training/learning_rate.h"
+#include "ops/training/schedules/learning_rate.h"
 
 namespace narrowgauge {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/training_graph.h"
 
-#include "ops/math/arithmetic.h"
-#include "ops/math/logic.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/logic.h"
 #include "ops/shape/reshape.h"
 #include "train/training_parts.h"
 

@@ -38,8 +38,8 @@ std::string moment_name(std::string_view owner, std::string_view parameter, std:
 // frozen. Loss scale, norm and learning rate have its format, moments that of their parameter. The
 // outputs of the result are loss, reason (a StepOutcome, i64), scale, norm (of the true gradients)
 // and learning_rate. A loss scale that is `automatic` is off: whoever settles the format settles it
-// too (api/training_setup.h). The state overflows_left is there with a hysteresis above 1 alone,
-// and rate_factor, by which the learning rate is multiplied, for a schedule with a plateau.
+// too (api/training/training_setup.h). The state overflows_left is there with a hysteresis above 1
+// alone, and rate_factor, by which the learning rate is multiplied, for a schedule with a plateau.
 //
 // `taken` has the steps in which parameters were updated that were not updated in all of the
 // owner's steps. Each has a counter of its own, which begins there, and by which its rule goes; all

@@ -3,14 +3,14 @@
 
 #include <algorithm>
 
-#include "ops/math/arithmetic.h"
-#include "ops/math/comparison.h"
-#include "ops/math/logic.h"
-#include "ops/math/where.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/comparison.h"
+#include "ops/pointwise/logic.h"
+#include "ops/pointwise/where.h"
 #include "ops/shape/reshape.h"
 #include "ops/training/clipped_gradient.h"
 #include "ops/training/loss_scale.h"
-#include "passes/differentiate.h"
+#include "passes/training/differentiate.h"
 #include "train/rate.h"
 #include "train/training_graph.h"
 

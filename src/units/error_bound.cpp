@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/floating_environment.h"
+#include "base/machine/floating_environment.h"
 #include "narrowgauge/matrix_unit_formats.h"
 
 namespace narrowgauge::sim {

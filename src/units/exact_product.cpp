@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 
 namespace narrowgauge::sim {
 namespace {

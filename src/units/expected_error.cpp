@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/floating_environment.h"
+#include "base/machine/floating_environment.h"
 #include "narrowgauge/error_bound.h"
 #include "narrowgauge/matrix_unit_formats.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "base/floating_environment.h"
+#include "base/machine/floating_environment.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/matrix_unit_arithmetic.h"
 #include "narrowgauge/simulate.h"

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/cpu.h"
-#include "base/parallel.h"
+#include "base/machine/cpu.h"
+#include "base/threads/parallel.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/matrix_unit_arithmetic.h"
 #include "units/chains.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/floating_environment.h"
+#include "base/machine/floating_environment.h"
 #include "tensor/values.h"
 #include "units/block_operand.h"
 #include "units/product.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <span>
 
-#include "base/floating_environment.h"
+#include "base/machine/floating_environment.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/simulate.h"
 #include "tensor/values.h"

@@ -7,9 +7,9 @@
 
 #include "all_ops/sample_case.h"
 #include "narrowgauge/graph.h"
-#include "ops/control/interpret.h"
+#include "ops/composition/interpret.h"
 #include "ops/no_gradient.h"
-#include "passes/differentiate.h"
+#include "passes/training/differentiate.h"
 
 namespace narrowgauge::gradients_test {
 namespace {

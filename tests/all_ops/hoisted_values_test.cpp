@@ -10,10 +10,10 @@
 
 #include "all_ops/sample_case.h"
 #include "compile/compile.h"
-#include "ops/control/interpret.h"
-#include "ops/math/cast.h"
-#include "passes/hoist_state_functions.h"
-#include "passes/operands.h"
+#include "ops/composition/interpret.h"
+#include "ops/pointwise/cast.h"
+#include "passes/core/operands.h"
+#include "passes/training/hoist_state_functions.h"
 #include "runtime/executor.h"
 #include "tensor/dtype_sets.h"
 

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "all_ops/kernel_run.h"
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "narrowgauge/graph.h"
 
 namespace narrowgauge::kernels_test {

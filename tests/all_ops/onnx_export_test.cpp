@@ -13,11 +13,11 @@
 
 #include "all_ops/nearness.h"
 #include "all_ops/sample_case.h"
-#include "io/onnx/export.h"
+#include "io/onnx/export/export.h"
 #include "io/onnx/import.h"
 #include "io/onnx/read.h"
 #include "io/onnx/write.h"
-#include "ops/control/interpret.h"
+#include "ops/composition/interpret.h"
 #include "tensor/dtype_sets.h"
 
 namespace narrowgauge::onnx_export_test {

@@ -8,7 +8,7 @@
 #include "all_ops/nearness.h"
 #include "all_ops/sample_case.h"
 #include "compile/compile.h"
-#include "ops/control/interpret.h"
+#include "ops/composition/interpret.h"
 #include "runtime/executor.h"
 
 namespace narrowgauge::unread_outputs_test {

@@ -9,7 +9,7 @@
 #include "api/small_training.h"
 #include "io/files.h"
 #include "narrowgauge/step.h"
-#include "precision/policy.h"
+#include "precision/colouring/policy.h"
 
 namespace narrowgauge::averages_test {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measuring contractions: what is counted, and which format is the fastest.
-#include "api/contraction_times.h"
+#include "api/programs/contraction_times.h"
 
 #include <gtest/gtest.h>
 
-#include "api/amp_choice.h"
+#include "api/training/amp_choice.h"
 #include "compile/compile.h"
 #include "ops/math/matmul.h"
 

@@ -6,11 +6,11 @@
 #include <memory>
 #include <string>
 
-#include "api/engine_form.h"
+#include "api/conversion/engine_form.h"
 #include "io/files.h"
 #include "narrowgauge/engine.h"
 #include "narrowgauge/models.h"
-#include "ops/math/arithmetic.h"
+#include "ops/pointwise/arithmetic.h"
 
 namespace narrowgauge::engine_bill_test {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What engines keep beside their files: taken, shared, refused and made anew, and never believed.
-#include "api/engine_cache.h"
+#include "api/model/engine_cache.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -14,9 +14,9 @@
 #include <sstream>
 #include <thread>
 
-#include "api/engine_implementation.h"
-#include "api/model_implementation.h"
-#include "base/xxh64.h"
+#include "api/conversion/engine_implementation.h"
+#include "api/model/model_implementation.h"
+#include "base/hash/xxh64.h"
 #include "io/files.h"
 #include "narrowgauge/log.h"
 

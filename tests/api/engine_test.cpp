@@ -9,10 +9,10 @@
 #include <filesystem>
 #include <thread>
 
-#include "api/calibrate.h"
-#include "api/contraction_profile.h"
-#include "api/frozen.h"
-#include "api/int8_form.h"
+#include "api/conversion/calibrate.h"
+#include "api/conversion/frozen.h"
+#include "api/conversion/int8_form.h"
+#include "api/programs/contraction_profile.h"
 #include "io/files.h"
 #include "io/onnx/write.h"
 #include "io/onnx_small_model.h"

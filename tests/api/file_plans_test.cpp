@@ -12,7 +12,7 @@
 #include "narrowgauge/explain.h"
 #include "narrowgauge/losses.h"
 #include "narrowgauge/model.h"
-#include "precision/policy.h"
+#include "precision/colouring/policy.h"
 
 namespace narrowgauge::file_plans_test {
 namespace {

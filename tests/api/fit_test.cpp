@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "api/checkpoint_folder.h"
+#include "api/runs/checkpoint_folder.h"
 #include "api/small_training.h"
 #include "io/files.h"
 

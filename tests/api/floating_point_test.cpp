@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "api/small_training.h"
-#include "base/sha256.h"
+#include "base/hash/sha256.h"
 #include "io/files.h"
 #include "narrowgauge/generate.h"
 #include "narrowgauge/narrowgauge.h"

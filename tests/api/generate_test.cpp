@@ -8,7 +8,7 @@
 #include <cmath>
 #include <functional>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/language_models.h"
 

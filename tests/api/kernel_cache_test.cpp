@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file that remembers which kernel was fastest, and checkpoints that keep it.
-#include "api/kernel_cache.h"
+#include "api/programs/kernel_cache.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -9,7 +9,7 @@
 
 #include <cstdlib>
 
-#include "api/fingerprint.h"
+#include "api/programs/fingerprint.h"
 #include "api/small_training.h"
 #include "io/files.h"
 #include "narrowgauge/op.h"

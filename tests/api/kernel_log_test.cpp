@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file in which kernels are remembered: what it costs when it is long, and what it loses.
-#include "api/kernel_log.h"
+#include "api/programs/kernel_log.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -12,7 +12,7 @@
 #include <csignal>
 #include <filesystem>
 
-#include "api/kernel_cache.h"
+#include "api/programs/kernel_cache.h"
 #include "io/files.h"
 #include "narrowgauge/log.h"
 #include "support/bytes_moved.h"

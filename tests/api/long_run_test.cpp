@@ -2,7 +2,7 @@
 // What a run writes step by step costs as much after a long time as at its beginning.
 #include <gtest/gtest.h>
 
-#include "api/checkpoint_folder.h"
+#include "api/runs/checkpoint_folder.h"
 #include "io/files.h"
 #include "narrowgauge/csv_log.h"
 #include "narrowgauge/event_file.h"

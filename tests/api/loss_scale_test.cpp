@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "api/small_training.h"
-#include "ops/math/arithmetic.h"
+#include "ops/pointwise/arithmetic.h"
 
 namespace narrowgauge::loss_scale_test {
 namespace {

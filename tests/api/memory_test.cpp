@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that cannot be had is refused before it is taken, with what was needed and which batch
 // fits.
-#include "base/memory.h"
+#include "base/files/memory.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -11,7 +11,7 @@
 #include <fstream>
 #include <optional>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "narrowgauge/model.h"
 #include "narrowgauge/models.h"
 #include "narrowgauge/out_of_memory.h"

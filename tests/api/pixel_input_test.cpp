@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Engines that take pixels answer as those that take what a data source makes of the pixels.
-#include "api/pixel_input.h"
+#include "api/conversion/pixel_input.h"
 
 #include <gtest/gtest.h>
 

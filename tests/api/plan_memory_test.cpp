@@ -2,7 +2,7 @@
 // Plans of input shapes: how often a network is compiled, and how many plans are kept.
 #include <gtest/gtest.h>
 
-#include "api/model_implementation.h"
+#include "api/model/model_implementation.h"
 #include "api/small_training.h"
 
 namespace narrowgauge::plan_memory_test {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "narrowgauge/log.h"
 #include "narrowgauge/narrowgauge.h"
 #include "narrowgauge/out_of_memory.h"

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "api/small_training.h"
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "narrowgauge/step.h"
 
 namespace narrowgauge::subnormals_test {

@@ -2,8 +2,8 @@
 // A model goes on where another number of threads is in force than when it was compiled.
 #include <gtest/gtest.h>
 
-#include "api/program.h"
-#include "base/parallel.h"
+#include "api/programs/program.h"
+#include "base/threads/parallel.h"
 #include "narrowgauge/narrowgauge.h"
 
 namespace narrowgauge::thread_changes_test {

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <thread>
 
-#include "api/amp_choice.h"
+#include "api/training/amp_choice.h"
 #include "narrowgauge/models.h"
 #include "study/doctor.h"
 

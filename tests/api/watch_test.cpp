@@ -6,9 +6,9 @@
 #include <cmath>
 #include <filesystem>
 
-#include "api/checkpoint_folder.h"
-#include "api/metric_watch.h"
+#include "api/runs/checkpoint_folder.h"
 #include "api/small_training.h"
+#include "api/training/metric_watch.h"
 #include "io/files.h"
 
 namespace narrowgauge::watch_test {

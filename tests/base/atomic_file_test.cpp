@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/atomic_file.h"
+#include "base/files/atomic_file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include <csignal>
 #include <functional>
 
-#include "base/atomic_folder.h"
-#include "base/output_path.h"
+#include "base/files/atomic_folder.h"
+#include "base/files/output_path.h"
 #include "io/files.h"
 #include "narrowgauge/error.h"
 

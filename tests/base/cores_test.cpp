@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/cores.h"
+#include "base/machine/cores.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 
 namespace narrowgauge::cores_test {
 namespace {

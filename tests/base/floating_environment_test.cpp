@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The floating-point settings of all threads: during a computation, and after it.
-#include "base/floating_environment.h"
+#include "base/machine/floating_environment.h"
 
 #include <gtest/gtest.h>
 #include <immintrin.h>
@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 
 namespace narrowgauge::floating_environment_test {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/memory.h"
+#include "base/files/memory.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <string>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 
 namespace narrowgauge::memory_test {
 namespace {

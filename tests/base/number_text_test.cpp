@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/number_text.h"
+#include "base/text/number_text.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <limits>
 
-#include "base/cores.h"
-#include "base/memory.h"
+#include "base/files/memory.h"
+#include "base/machine/cores.h"
 #include "support/comma_locale.h"
 
 namespace narrowgauge::number_text_test {

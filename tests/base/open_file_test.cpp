@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is no file is refused at once, by name; texts come through pipes too.
-#include "base/open_file.h"
+#include "base/files/open_file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // In a host program that uses OpenMP, and under the variables that steer it.
-#include "base/openmp.h"
+#include "base/machine/openmp.h"
 
 #include <gtest/gtest.h>
 #include <omp.h>
@@ -13,9 +13,9 @@
 #include <set>
 #include <thread>
 
-#include "base/cores.h"
 #include "base/log.h"
-#include "base/parallel.h"
+#include "base/machine/cores.h"
+#include "base/threads/parallel.h"
 
 namespace narrowgauge::openmp_test {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What reaches a terminal: nothing that moves its cursor, and UTF-8 throughout.
-#include "base/printable.h"
+#include "base/text/printable.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The team where things go wrong: threads that come late, forks, limits, many callers.
-#include "base/team.h"
+#include "base/threads/team.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

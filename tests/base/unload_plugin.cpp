@@ -2,7 +2,7 @@
 // A plug-in of a host program that knows nothing of narrowgauge; its own copy of the team works.
 #include <atomic>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 
 extern "C" __attribute__((visibility("default"))) std::int64_t sum_with_three_threads() {
   const narrowgauge::ThreadScope scope(3);

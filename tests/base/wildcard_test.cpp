@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/wildcard.h"
+#include "base/text/wildcard.h"
 
 #include <gtest/gtest.h>
 

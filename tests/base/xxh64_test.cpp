@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/xxh64.h"
+#include "base/hash/xxh64.h"
 
 #include <gtest/gtest.h>
 

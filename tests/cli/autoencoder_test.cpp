@@ -10,7 +10,7 @@
 #include "cli/tiny_data.h"
 #include "io/files.h"
 #include "io/images/encode_png.h"
-#include "io/images/image.h"
+#include "io/pictures/image.h"
 
 namespace narrowgauge::testing_cli::autoencoder_test {
 namespace {

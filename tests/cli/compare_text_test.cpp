@@ -5,9 +5,9 @@
 #include <limits>
 #include <sstream>
 
-#include "cli/compare.h"
 #include "cli/program.h"
 #include "cli/tiny_data.h"
+#include "cli/training/compare.h"
 
 namespace narrowgauge::cli::compare_text_test {
 namespace {

@@ -2,7 +2,7 @@
 // doctor: what it says of machines, quiet and busy, that this one need not be.
 #include <gtest/gtest.h>
 
-#include "cli/doctor.h"
+#include "cli/inspect/doctor.h"
 #include "support/json.h"
 
 namespace narrowgauge::cli::doctor_text_test {

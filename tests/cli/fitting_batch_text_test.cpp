@@ -2,7 +2,7 @@
 // How many samples a step has where --batch does not say it.
 #include <gtest/gtest.h>
 
-#include "cli/settings.h"
+#include "cli/task/settings.h"
 
 namespace narrowgauge::cli::fitting_batch_text_test {
 namespace {

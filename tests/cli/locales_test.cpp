@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "cli/program.h"
-#include "cli/start.h"
+#include "cli/task/start.h"
 #include "narrowgauge/error.h"
 #include "support/comma_locale.h"
 

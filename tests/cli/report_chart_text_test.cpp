@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/printable.h"
+#include "base/text/printable.h"
 #include "cli/report/chart.h"
 #include "cli/report/curves.h"
 #include "cli/report/drawing.h"

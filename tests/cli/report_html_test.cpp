@@ -8,11 +8,11 @@
 
 #include "cli/training_fixture.h"
 #include "cli/xml.h"
-#include "io/csv_table.h"
+#include "io/files/csv_table.h"
 #include "io/images/encode_png.h"
-#include "io/images/image.h"
 #include "io/onnx/write.h"
 #include "io/onnx_small_model.h"
+#include "io/pictures/image.h"
 #include "narrowgauge/npz.h"
 #include "narrowgauge/safetensors.h"
 

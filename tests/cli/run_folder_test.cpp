@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "api/checkpoint_folder.h"
+#include "api/runs/checkpoint_folder.h"
 #include "cli/training_fixture.h"
 #include "support/earlier_run.h"
 

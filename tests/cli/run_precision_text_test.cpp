@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "cli/run_precision.h"
+#include "cli/flags/run_precision.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cli::run_precision_text_test {

@@ -4,9 +4,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/setting_rows.h"
-#include "cli/settings.h"
-#include "cli/train_flags.h"
+#include "cli/task/setting_rows.h"
+#include "cli/task/settings.h"
+#include "cli/training/train_flags.h"
 
 namespace narrowgauge::cli::setting_rows_text_test {
 namespace {

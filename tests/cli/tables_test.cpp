@@ -8,7 +8,7 @@
 #include "cli/program.h"
 #include "io/files.h"
 #include "io/images/encode_png.h"
-#include "io/images/image.h"
+#include "io/pictures/image.h"
 #include "support/json.h"
 
 namespace narrowgauge::testing_cli::tables_test {

@@ -8,7 +8,7 @@
 
 #include "compile/compile.h"
 #include "ops/table.h"
-#include "passes/samples_apart.h"
+#include "passes/shapes/samples_apart.h"
 #include "runtime/executor.h"
 
 namespace narrowgauge::batch_parts_test {

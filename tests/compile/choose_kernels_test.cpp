@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "ops/table.h"
-#include "passes/operands.h"
+#include "passes/core/operands.h"
 
 namespace narrowgauge::choose_kernels_test {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that are computed by their parts alone: compilation leaves none of them, and what it makes
 // computes the same.
-#include "ops/control/composite.h"
+#include "ops/composition/composite.h"
 
 #include "all_ops/sample_case.h"
 #include "compile/compile.h"
-#include "ops/control/interpret.h"
+#include "ops/composition/interpret.h"
 
 namespace narrowgauge::composite_test {
 namespace {

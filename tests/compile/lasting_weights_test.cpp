@@ -8,10 +8,10 @@
 #include <string>
 
 #include "compile/compile.h"
-#include "ops/control/interpret.h"
+#include "ops/composition/interpret.h"
+#include "ops/convolution/conv.h"
 #include "ops/math/matmul.h"
-#include "ops/nn/batch_normalization.h"
-#include "ops/nn/conv.h"
+#include "ops/normalization/batch_normalization.h"
 #include "ops/shape/reshape.h"
 #include "runtime/executor.h"
 

@@ -7,7 +7,7 @@
 #include "narrowgauge/models.h"
 #include "narrowgauge/optimizer.h"
 #include "precision/apply.h"
-#include "precision/policy.h"
+#include "precision/colouring/policy.h"
 #include "train/training_graph.h"
 
 namespace narrowgauge::phase_test {

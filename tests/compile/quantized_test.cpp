@@ -8,19 +8,19 @@
 
 #include "compile/compile.h"
 #include "ops/activation/relu.h"
-#include "ops/control/interpret.h"
-#include "ops/math/arithmetic.h"
+#include "ops/composition/interpret.h"
+#include "ops/convolution/conv.h"
+#include "ops/index/gather.h"
 #include "ops/math/gemm.h"
-#include "ops/math/min_max.h"
-#include "ops/nn/average_pool.h"
-#include "ops/nn/conv.h"
-#include "ops/nn/max_pool.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/min_max.h"
+#include "ops/pool/average_pool.h"
+#include "ops/pool/max_pool.h"
 #include "ops/quantized/quantize_linear.h"
 #include "ops/quantized/quantized_average_pool.h"
 #include "ops/quantized/quantized_conv.h"
-#include "ops/shape/gather.h"
 #include "ops/shape/views.h"
-#include "passes/fuse_quantized.h"
+#include "passes/quantized/fuse_quantized.h"
 
 namespace narrowgauge::quantized_test {
 namespace {

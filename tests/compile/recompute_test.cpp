@@ -2,7 +2,7 @@
 // A training that computes results again takes less memory and gives the same bits.
 #include <gtest/gtest.h>
 
-#include "api/training_setup.h"
+#include "api/training/training_setup.h"
 #include "compile/choose_recomputed.h"
 #include "narrowgauge/random_batch.h"
 #include "precision/apply.h"

@@ -14,7 +14,7 @@
 #include "conformance/onnx_cases.h"
 #include "io/onnx/import/conversions.h"
 #include "io/onnx/import/handlers.h"
-#include "ops/control/composite.h"
+#include "ops/composition/composite.h"
 #include "ops/no_gradient.h"
 #include "ops/table.h"
 #include "support/archive.h"

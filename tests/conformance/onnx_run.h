@@ -9,7 +9,7 @@
 
 #include "io/onnx/import.h"
 #include "io/onnx/value.h"
-#include "ops/control/interpret.h"
+#include "ops/composition/interpret.h"
 
 namespace narrowgauge::testing_support {
 

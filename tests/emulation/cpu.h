@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Included by force before src/base/cpu.cpp: this CPU with AVX-512 and AMX, whose tiles the kernel
-// grants to all that ask.
+// Included by force before src/base/machine/cpu.cpp: this CPU with AVX-512 and AMX, whose tiles the
+// kernel grants to all that ask.
 #pragma once
 
 #include <cpuid.h>

@@ -23,7 +23,7 @@ function(ng_emulated_source target source header)
   target_include_directories(${target} BEFORE PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_compile_options(${target} PRIVATE -include emulation/${header})
 endfunction()
-ng_emulated_source(ng_emulated_cpu base/cpu.cpp cpu.h)
+ng_emulated_source(ng_emulated_cpu base/machine/cpu.cpp cpu.h)
 ng_emulated_source(ng_emulated_strips ops/elementwise/strip_program.cpp strips.h)
 
 # Every kernel of AVX-512 or AMX is run by one of them.

@@ -3,6 +3,6 @@
 // which cannot be emulated, so that these stay with AVX2.
 #pragma once
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 
 #define isa() Isa::avx2

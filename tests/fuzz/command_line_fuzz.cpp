@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <sstream>
 
-#include "cli/flags.h"
-#include "cli/interval.h"
-#include "cli/settings.h"
-#include "cli/task.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/interval.h"
+#include "cli/task/settings.h"
+#include "cli/task/task.h"
 #include "fuzz/fuzz.h"
 
 using namespace narrowgauge;

@@ -2,8 +2,8 @@
 // The file beside an engine, with a head that fits what follows: hashes would refuse the rest.
 #include <cstring>
 
-#include "api/engine_cache_file.h"
-#include "base/xxh64.h"
+#include "api/model/engine_cache_file.h"
+#include "base/hash/xxh64.h"
 #include "fuzz/fuzz.h"
 
 using namespace narrowgauge;

@@ -3,7 +3,7 @@
 #include "fuzz/fuzz.h"
 #include "io/images/codecs.h"
 #include "io/images/exif.h"
-#include "io/images/image.h"
+#include "io/pictures/image.h"
 
 using namespace narrowgauge;
 

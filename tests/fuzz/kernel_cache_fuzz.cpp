@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file of kernels that were fastest here: a log, or JSON as checkpoints keep it.
-#include "api/kernel_cache.h"
+#include "api/programs/kernel_cache.h"
 #include "fuzz/fuzz.h"
 
 using namespace narrowgauge;

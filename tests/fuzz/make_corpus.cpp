@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <vector>
 
-#include "api/checkpoint_files.h"
-#include "api/engine_cache_file.h"
-#include "api/kernel_cache.h"
+#include "api/model/engine_cache_file.h"
+#include "api/programs/kernel_cache.h"
+#include "api/runs/checkpoint_files.h"
 #include "fuzz/plan_graph.h"
 #include "fuzz/small_run.h"
 #include "fuzz/small_tokenizers.h"
@@ -22,7 +22,7 @@
 #include "io/small_sounds.h"
 #include "narrowgauge/npz.h"
 #include "narrowgauge/safetensors.h"
-#include "precision/policy.h"
+#include "precision/colouring/policy.h"
 #include "quantize/calibration.h"
 
 namespace {

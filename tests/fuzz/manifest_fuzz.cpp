@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The manifest of a checkpoint whose files are right: what is taken is what they hold.
-#include "api/checkpoint_files.h"
-#include "base/atomic_folder.h"
+#include "api/runs/checkpoint_files.h"
+#include "base/files/atomic_folder.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/small_run.h"
 

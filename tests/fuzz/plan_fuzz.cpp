@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Precision plans of one graph, and overrides.
-#include "base/wildcard.h"
+#include "base/text/wildcard.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/plan_graph.h"
 #include "precision/apply.h"
-#include "precision/overrides.h"
+#include "precision/plans/overrides.h"
 
 using namespace narrowgauge;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text of files and command lines on its way to a terminal: nothing that it would obey is left.
-#include "base/printable.h"
+#include "base/text/printable.h"
 #include "cli/common/text.h"
 #include "fuzz/fuzz.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The record of a run: settings, and what became of its images.
-#include "cli/run_folder.h"
+#include "cli/task/run_folder.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/small_run.h"
 

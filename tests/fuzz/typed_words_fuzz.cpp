@@ -4,7 +4,7 @@
 #include "cli/simulate/operands.h"
 #include "fuzz/fuzz.h"
 #include "narrowgauge/images.h"
-#include "precision/overrides.h"
+#include "precision/plans/overrides.h"
 
 using namespace narrowgauge;
 

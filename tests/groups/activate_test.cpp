@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "groups/group_run.h"
-#include "passes/form_groups.h"
+#include "passes/fusion/form_groups.h"
 
 namespace narrowgauge::activate_test {
 namespace {

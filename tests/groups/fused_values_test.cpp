@@ -6,8 +6,8 @@
 
 #include "groups/fused.h"
 #include "ops/activation/relu.h"
-#include "ops/math/cast.h"
-#include "passes/fuse_elementwise.h"
+#include "ops/pointwise/cast.h"
+#include "passes/fusion/fuse_elementwise.h"
 #include "support/run_op.h"
 
 namespace narrowgauge::fused_values_test {

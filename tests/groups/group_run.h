@@ -9,12 +9,12 @@
 #include <limits>
 #include <sstream>
 
-#include "base/cpu.h"
-#include "base/parallel.h"
+#include "base/machine/cpu.h"
 #include "base/random.h"
+#include "base/threads/parallel.h"
 #include "compile/compile.h"
 #include "ops/table.h"
-#include "passes/assign_layout.h"
+#include "passes/layout/assign_layout.h"
 #include "runtime/executor.h"
 #include "support/count.h"
 

@@ -6,18 +6,18 @@
 #include <cstdlib>
 #include <limits>
 
-#include "base/cpu.h"
-#include "base/parallel.h"
+#include "base/machine/cpu.h"
 #include "base/random.h"
+#include "base/threads/parallel.h"
 #include "compile/compile.h"
 #include "kernels/each_isa.h"
-#include "ops/math/arithmetic.h"
-#include "ops/math/cast.h"
 #include "ops/nn/dropout.h"
-#include "ops/nn/layer_normalization.h"
+#include "ops/normalization/layer_normalization.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/cast.h"
 #include "ops/quantized/quantize_linear.h"
 #include "ops/table.h"
-#include "passes/form_groups.h"
+#include "passes/fusion/form_groups.h"
 #include "runtime/executor.h"
 #include "support/count.h"
 

@@ -3,8 +3,8 @@
 
 #include "groups/fused.h"
 #include "groups/group_run.h"
-#include "passes/differentiate.h"
-#include "passes/form_groups.h"
+#include "passes/fusion/form_groups.h"
+#include "passes/training/differentiate.h"
 
 namespace narrowgauge::normalize_test {
 namespace {

@@ -9,8 +9,8 @@
 #include "narrowgauge/graph.h"
 #include "ops/activation/relu.h"
 #include "ops/activation/sigmoid.h"
-#include "ops/math/arithmetic.h"
-#include "ops/math/exponential.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/exponential.h"
 #include "ops/table.h"
 
 namespace narrowgauge::pattern_test {

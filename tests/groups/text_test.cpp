@@ -13,8 +13,8 @@
 #include "groups/group.h"
 #include "narrowgauge/graph.h"
 #include "ops/table.h"
-#include "passes/assign_layout.h"
-#include "passes/form_groups.h"
+#include "passes/fusion/form_groups.h"
+#include "passes/layout/assign_layout.h"
 
 namespace narrowgauge::text_test {
 namespace {

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "base/refuse_threads.h"
-#include "io/permutation.h"
+#include "io/arrays/permutation.h"
 #include "narrowgauge/data.h"
 
 namespace narrowgauge::batch_loader_test {

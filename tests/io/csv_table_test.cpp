@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "io/csv_table.h"
+#include "io/files/csv_table.h"
 
 #include <gtest/gtest.h>
 

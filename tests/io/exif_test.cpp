@@ -8,7 +8,7 @@
 
 #include "io/files.h"
 #include "io/images/encode_png.h"
-#include "io/images/image.h"
+#include "io/pictures/image.h"
 #include "io/small_images.h"
 #include "narrowgauge/images.h"
 

@@ -10,9 +10,9 @@
 #include <fstream>
 #include <numeric>
 
-#include "base/parallel.h"
 #include "base/random.h"
-#include "io/permutation.h"
+#include "base/threads/parallel.h"
+#include "io/arrays/permutation.h"
 #include "narrowgauge/data.h"
 
 namespace narrowgauge::glyphs_test {

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <mutex>
 
-#include "io/images/image.h"
 #include "io/images/resize.h"
 #include "io/picture_folder.h"
+#include "io/pictures/image.h"
 #include "narrowgauge/images.h"
 #include "narrowgauge/log.h"
 

@@ -6,8 +6,8 @@
 #include <cstdlib>
 
 #include "base/random.h"
+#include "io/arrays/zip.h"
 #include "io/files.h"
-#include "io/zip.h"
 
 namespace narrowgauge::npz_test {
 namespace {

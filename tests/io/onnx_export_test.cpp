@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "io/onnx/export.h"
+#include "io/onnx/export/export.h"
 #include "io/onnx/read.h"
 #include "io/onnx_exported.h"
 #include "precision/apply.h"
-#include "precision/policy.h"
+#include "precision/colouring/policy.h"
 #include "support/archive.h"
 
 namespace narrowgauge::onnx::onnx_export_test {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "io/onnx/export.h"
+#include "io/onnx/export/export.h"
 #include "io/onnx/import.h"
-#include "ops/control/interpret.h"
+#include "ops/composition/interpret.h"
 #include "ops/table.h"
 
 namespace narrowgauge::onnx::testing_export {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "io/onnx/import.h"
-#include "ops/control/interpret.h"
+#include "ops/composition/interpret.h"
 
 namespace narrowgauge::onnx::onnx_flex_attention_test {
 namespace {

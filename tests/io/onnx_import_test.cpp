@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "io/onnx_small_model.h"
-#include "passes/bind_shapes.h"
-#include "passes/remove_dead_code.h"
+#include "passes/shapes/bind_shapes.h"
+#include "passes/simplify/remove_dead_code.h"
 #include "support/count.h"
 
 namespace narrowgauge::testing_support::onnx_import_test {

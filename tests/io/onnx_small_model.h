@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "io/onnx/import.h"
-#include "ops/control/interpret.h"
+#include "ops/composition/interpret.h"
 
 namespace narrowgauge::testing_support {
 

@@ -7,7 +7,7 @@
 
 #include "io/files.h"
 #include "io/images/encode_png.h"
-#include "io/images/image.h"
+#include "io/pictures/image.h"
 #include "narrowgauge/images.h"
 
 namespace narrowgauge::segmentation_test {

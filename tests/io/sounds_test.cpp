@@ -9,7 +9,7 @@
 #include <numbers>
 
 #include "io/files.h"
-#include "io/images/image.h"
+#include "io/pictures/image.h"
 #include "io/small_images.h"
 #include "io/small_sounds.h"
 #include "io/sounds/decode_sound.h"

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/activation/relu.h"
-#include "ops/math/arithmetic.h"
+#include "ops/pointwise/arithmetic.h"
 #include "ops/table.h"
 
 namespace narrowgauge::graph_test {

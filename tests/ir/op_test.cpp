@@ -7,7 +7,7 @@
 #include "narrowgauge/graph.h"
 #include "ops/activation/relu.h"
 #include "ops/math/gemm.h"
-#include "passes/differentiate.h"
+#include "passes/training/differentiate.h"
 
 namespace narrowgauge::op_test {
 namespace {

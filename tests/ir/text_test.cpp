@@ -5,7 +5,7 @@
 
 #include "narrowgauge/graph.h"
 #include "ops/activation/relu.h"
-#include "ops/math/min_max.h"
+#include "ops/pointwise/min_max.h"
 #include "ops/table.h"
 
 namespace narrowgauge::text_test {

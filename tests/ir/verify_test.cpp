@@ -4,10 +4,10 @@
 
 #include "narrowgauge/graph.h"
 #include "ops/activation/relu.h"
-#include "ops/math/arithmetic.h"
 #include "ops/math/matmul.h"
+#include "ops/pointwise/arithmetic.h"
 #include "ops/shape/relayout.h"
-#include "ops/training/learning_rate.h"
+#include "ops/training/schedules/learning_rate.h"
 
 namespace narrowgauge::verify_test {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <limits>
 
-#include "base/cpu.h"
-#include "base/parallel.h"
+#include "base/machine/cpu.h"
+#include "base/threads/parallel.h"
 #include "kernels/each_isa.h"
 #include "kernels/values_for_tests.h"
 

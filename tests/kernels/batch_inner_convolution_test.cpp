@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/tiles/batch_inner_convolution.h"
+#include "kernels/cpu/batch_inner/batch_inner_convolution.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "base/cpu.h"
-#include "base/parallel.h"
+#include "base/machine/cpu.h"
+#include "base/threads/parallel.h"
 #include "kernels/array.h"
 #include "kernels/convolution_case.h"
-#include "kernels/cpu/tiles/image_convolution.h"
+#include "kernels/cpu/batch_inner/image_convolution.h"
 
 namespace narrowgauge::cpu::batch_inner_convolution_test {
 namespace {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "kernels/array.h"
 #include "kernels/convolution_case.h"
 #include "kernels/cpu/contraction/bounded_convolution.h"

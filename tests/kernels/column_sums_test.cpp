@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/reduce/column_sums.h"
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "kernels/each_isa.h"
 #include "kernels/values_for_tests.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Row conversions against tensor/values.h, bit for bit, with and without flush-to-zero.
-#include "kernels/cpu/core/convert.h"
+#include "kernels/cpu/convert/convert.h"
 
 #include <gtest/gtest.h>
 #include <immintrin.h>
@@ -11,8 +11,8 @@
 #include <numeric>
 #include <vector>
 
-#include "base/cpu.h"
-#include "kernels/cpu/core/convert_rows.h"
+#include "base/machine/cpu.h"
+#include "kernels/cpu/convert/convert_rows.h"
 #include "narrowgauge/tensor.h"
 #include "tensor/values.h"
 

@@ -3,8 +3,8 @@
 
 #include <limits>
 
-#include "base/cpu.h"
-#include "base/floating_environment.h"
+#include "base/machine/cpu.h"
+#include "base/machine/floating_environment.h"
 #include "kernels/array.h"
 #include "kernels/convolution_case.h"
 #include "kernels/cpu/contraction/contraction.h"

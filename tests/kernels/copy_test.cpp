@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/core/copy.h"
+#include "kernels/cpu/convert/copy.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cpu::copy_test {

@@ -10,7 +10,7 @@
 #include <initializer_list>
 #include <string>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "kernels/emulated.h"
 
 namespace narrowgauge {

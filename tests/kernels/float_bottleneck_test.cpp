@@ -6,7 +6,7 @@
 #include <limits>
 #include <optional>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "kernels/array.h"
 #include "kernels/convolution_case.h"
 

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "kernels/array.h"
 #include "kernels/convolution_case.h"
 

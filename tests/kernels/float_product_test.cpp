@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "kernels/array.h"
 
 namespace narrowgauge::cpu::float_product_test {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "kernels/each_isa.h"
 #include "kernels/values_for_tests.h"
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <random>
 
-#include "base/parallel.h"
-#include "kernels/cpu/bytes/int8_gemm.h"
+#include "base/threads/parallel.h"
+#include "kernels/cpu/int8/int8_gemm.h"
 #include "kernels/each_isa.h"
 #include "kernels/matrix.h"
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <optional>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "kernels/values_for_tests.h"
 
 namespace narrowgauge::cpu::layer_norm_test {

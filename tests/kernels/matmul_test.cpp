@@ -5,8 +5,8 @@
 #include <limits>
 #include <thread>
 
-#include "base/cpu.h"
-#include "base/parallel.h"
+#include "base/machine/cpu.h"
+#include "base/threads/parallel.h"
 #include "kernels/cpu/contraction/contraction.h"
 #include "kernels/each_isa.h"
 #include "kernels/matrix.h"

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 
 #define NG_NEEDS_TILES() \
   if (isa() != Isa::amx) GTEST_SKIP() << "tiles need amx, this is " << name(isa())

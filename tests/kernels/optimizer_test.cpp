@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/update/optimizer.h"
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "kernels/values_for_tests.h"
 
 namespace narrowgauge::cpu::optimizer_test {

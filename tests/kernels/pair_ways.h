@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "kernels/cpu/pairs/pair_products.h"
 #include "narrowgauge/error.h"
 

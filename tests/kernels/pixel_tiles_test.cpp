@@ -7,8 +7,8 @@
 #include <mutex>
 #include <numbers>
 
-#include "base/cpu.h"
-#include "base/parallel.h"
+#include "base/machine/cpu.h"
+#include "base/threads/parallel.h"
 #include "kernels/array.h"
 #include "kernels/convolution_case.h"
 #include "kernels/cpu/tiles/pixel_convolution.h"

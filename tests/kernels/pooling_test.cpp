@@ -6,9 +6,9 @@
 #include <limits>
 #include <random>
 
-#include "base/cpu.h"
-#include "base/floating_environment.h"
-#include "base/parallel.h"
+#include "base/machine/cpu.h"
+#include "base/machine/floating_environment.h"
+#include "base/threads/parallel.h"
 #include "kernels/array.h"
 #include "kernels/cpu/pool/byte_max_pool.h"
 #include "kernels/each_isa.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/core/random_fill.h"
+#include "kernels/cpu/random/random_fill.h"
 
 #include <bit>
 #include <limits>
 
-#include "base/parallel.h"
-#include "kernels/cpu/core/random_normals.h"
+#include "base/threads/parallel.h"
+#include "kernels/cpu/random/random_normals.h"
 #include "kernels/values_for_tests.h"
 
 namespace narrowgauge::cpu::random_fill_test {

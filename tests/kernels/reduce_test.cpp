@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "kernels/cpu/normalization/channel_grid.h"
 #include "kernels/values_for_tests.h"
 

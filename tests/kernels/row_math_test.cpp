@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/core/row_math.h"
+#include "kernels/cpu/lanes/row_math.h"
 
 #include <cstring>
 #include <limits>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "kernels/values_for_tests.h"
 
 namespace narrowgauge::cpu::row_math_test {

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "kernels/matrix.h"
 
 namespace narrowgauge::cpu::row_product_test {

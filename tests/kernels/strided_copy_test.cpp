@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "kernels/array.h"
 
 namespace narrowgauge::cpu::strided_copy_test {

@@ -7,8 +7,8 @@
 #include <limits>
 #include <numbers>
 
-#include "base/cpu.h"
-#include "base/parallel.h"
+#include "base/machine/cpu.h"
+#include "base/threads/parallel.h"
 #include "kernels/array.h"
 #include "kernels/cpu/tiles/tile_gemm.h"
 #include "kernels/needs_tiles.h"

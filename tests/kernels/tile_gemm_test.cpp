@@ -8,8 +8,8 @@
 #include <limits>
 #include <memory>
 
-#include "base/cpu.h"
-#include "base/parallel.h"
+#include "base/machine/cpu.h"
+#include "base/threads/parallel.h"
 #include "kernels/matrix.h"
 #include "kernels/needs_tiles.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The built-in networks in double precision: nothing of their training is left in f32, and they
 // compute what they compute in f32.
-#include "passes/in_f64.h"
+#include "passes/core/in_f64.h"
 
 #include <gtest/gtest.h>
 

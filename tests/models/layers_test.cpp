@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 #include "narrowgauge/narrowgauge.h"
-#include "ops/control/interpret.h"
+#include "ops/composition/interpret.h"
 
 namespace narrowgauge::layers_test {
 namespace {

@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "narrowgauge/network.h"
-#include "ops/control/interpret.h"
-#include "passes/differentiate.h"
+#include "ops/composition/interpret.h"
+#include "passes/training/differentiate.h"
 
 namespace narrowgauge::losses_test {
 namespace {

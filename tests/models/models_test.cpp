@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "api/training_setup.h"
+#include "api/training/training_setup.h"
 #include "base/random.h"
 #include "narrowgauge/explain.h"
 #include "narrowgauge/language_models.h"
 #include "narrowgauge/model.h"
 #include "narrowgauge/model_info.h"
-#include "precision/policy.h"
+#include "precision/colouring/policy.h"
 #include "train/training_graph.h"
 
 namespace narrowgauge::models_test {

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "ops/control/interpret.h"
+#include "ops/composition/interpret.h"
 
 namespace narrowgauge::network_test {
 namespace {

@@ -9,7 +9,7 @@
 #include "ops/activation/linear_units.h"
 #include "ops/activation/sigmoid.h"
 #include "ops/activation/swish.h"
-#include "ops/math/exponential.h"
+#include "ops/pointwise/exponential.h"
 #include "support/run_op.h"
 
 namespace narrowgauge::activations_test {

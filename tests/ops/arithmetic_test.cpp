@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/math/arithmetic.h"
+#include "ops/pointwise/arithmetic.h"
 
 #include <cmath>
 #include <limits>
 
-#include "ops/math/bitwise.h"
-#include "ops/math/broadcast_gradient.h"
-#include "ops/math/cast.h"
-#include "ops/math/cast_like.h"
-#include "ops/math/comparison.h"
-#include "ops/math/exponential.h"
-#include "ops/math/min_max.h"
-#include "ops/math/modulo.h"
-#include "ops/math/rounding.h"
+#include "ops/pointwise/bitwise.h"
+#include "ops/pointwise/cast.h"
+#include "ops/pointwise/cast_like.h"
+#include "ops/pointwise/comparison.h"
+#include "ops/pointwise/exponential.h"
+#include "ops/pointwise/min_max.h"
+#include "ops/pointwise/modulo.h"
+#include "ops/pointwise/rounding.h"
+#include "ops/shape/broadcast_gradient.h"
 #include "support/run_op.h"
 
 namespace narrowgauge::arithmetic_test {

@@ -6,14 +6,14 @@
 
 #include <limits>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "ops/activation/relu.h"
+#include "ops/convolution/conv.h"
 #include "ops/kernel_run.h"
-#include "ops/math/broadcast_gradient.h"
-#include "ops/nn/average_pool.h"
-#include "ops/nn/batch_normalization.h"
-#include "ops/nn/conv.h"
-#include "ops/nn/max_pool.h"
+#include "ops/normalization/batch_normalization.h"
+#include "ops/pool/average_pool.h"
+#include "ops/pool/max_pool.h"
+#include "ops/shape/broadcast_gradient.h"
 #include "ops/shape/concat.h"
 #include "ops/shape/relayout.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // BatchNormalization and its gradient against PyTorch's numbers and the reference.
-#include "ops/nn/batch_normalization.h"
+#include "ops/normalization/batch_normalization.h"
 
 #include <gtest/gtest.h>
 

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <cstdint>
 
+#include "ops/axes/axes.h"
 #include "ops/ml/features.h"
 #include "ops/ml/label_encoder.h"
 #include "ops/ml/one_hot_encoder.h"
 #include "ops/ml/tf_idf_vectorizer.h"
 #include "ops/ml/tree_ensemble.h"
-#include "ops/shape/axes.h"
 #include "support/run_op.h"
 
 namespace narrowgauge::testing_support::classifier_features_test {

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <cstdint>
 
-#include "ops/control/interpret.h"
+#include "ops/axes/axes.h"
+#include "ops/composition/interpret.h"
 #include "ops/image/non_max_suppression.h"
-#include "ops/shape/axes.h"
-#include "ops/shape/compress.h"
-#include "ops/shape/unique.h"
+#include "ops/index/compress.h"
+#include "ops/index/unique.h"
 #include "support/run_op.h"
 
 namespace narrowgauge::testing_support::constant_shapes_test {

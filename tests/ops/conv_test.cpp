@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv and its gradients against PyTorch's numbers, and each kernel against the reference.
-#include "ops/nn/conv.h"
+#include "ops/convolution/conv.h"
 
 #include <gtest/gtest.h>
 

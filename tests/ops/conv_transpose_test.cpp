@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where ConvTranspose cuts its result: the pads that ONNX's text derives from output_shape.
-#include "ops/nn/conv_transpose.h"
+#include "ops/convolution/conv_transpose.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // The exponential schedule against PyTorch's ExponentialLR, whose gamma is the factor of one step.
 #include <cmath>
 
-#include "ops/training/learning_rate.h"
+#include "ops/training/schedules/learning_rate.h"
 #include "support/run_op.h"
 
 namespace narrowgauge::exponential_test {

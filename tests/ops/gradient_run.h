@@ -4,7 +4,7 @@
 #pragma once
 
 #include "ops/sample_run.h"
-#include "passes/differentiate.h"
+#include "passes/training/differentiate.h"
 
 namespace narrowgauge {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // GroupNormalization and InstanceNormalization against the formula in f64, in every layout.
-#include "ops/nn/group_normalization.h"
+#include "ops/normalization/group_normalization.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "ops/gradient_run.h"
 
 namespace narrowgauge::group_normalization_test {

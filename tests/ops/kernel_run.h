@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "narrowgauge/graph.h"
-#include "ops/control/interpret.h"
+#include "ops/composition/interpret.h"
 #include "ops/reference.h"
 
 namespace narrowgauge {

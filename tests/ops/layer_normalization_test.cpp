@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LayerNormalization and its gradient against PyTorch's numbers and the reference.
-#include "ops/nn/layer_normalization.h"
+#include "ops/normalization/layer_normalization.h"
 
 #include <gtest/gtest.h>
 

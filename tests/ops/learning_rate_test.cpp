@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedules against the numbers that PyTorch 2.15 prints for its own.
-#include "ops/training/learning_rate.h"
+#include "ops/training/schedules/learning_rate.h"
 
 #include "support/run_op.h"
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/gradient_run.h"
-#include "ops/training/learning_rate.h"
+#include "ops/training/schedules/learning_rate.h"
 
 namespace narrowgauge::loss_scale_test {
 namespace {

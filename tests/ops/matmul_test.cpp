@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "ops/gradient_run.h"
 #include "ops/math/gemm.h"
 #include "ops/offers/contraction.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that move elements, against positions written down by hand; the fast kernels and the
 // reference alike.
-#include "ops/shape/move.h"
+#include "ops/axes/move.h"
 
-#include "ops/shape/axes.h"
+#include "ops/axes/axes.h"
+#include "ops/index/gather.h"
+#include "ops/index/pad.h"
 #include "ops/shape/concat.h"
-#include "ops/shape/gather.h"
-#include "ops/shape/pad.h"
 #include "ops/shape/relayout.h"
 #include "ops/shape/slice.h"
 #include "ops/shape/transpose.h"

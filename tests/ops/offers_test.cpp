@@ -2,8 +2,8 @@
 // What an offer tells before it is ready, and after.
 #include <gtest/gtest.h>
 
+#include "ops/convolution/conv.h"
 #include "ops/math/matmul.h"
-#include "ops/nn/conv.h"
 
 namespace narrowgauge::offers_test {
 namespace {

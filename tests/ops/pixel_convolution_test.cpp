@@ -3,9 +3,9 @@
 // against the reference.
 #include <gtest/gtest.h>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
+#include "ops/convolution/conv.h"
 #include "ops/kernel_run.h"
-#include "ops/nn/conv.h"
 
 namespace narrowgauge::pixel_convolution_test {
 namespace {

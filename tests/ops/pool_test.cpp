@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "ops/gradient_run.h"
-#include "ops/nn/average_pool.h"
-#include "ops/nn/max_pool.h"
+#include "ops/pool/average_pool.h"
+#include "ops/pool/max_pool.h"
 
 namespace narrowgauge::pool_test {
 namespace {

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <memory>
 
-#include "base/floating_environment.h"
+#include "base/machine/floating_environment.h"
 #include "base/random.h"
 #include "narrowgauge/block_format.h"
 #include "ops/quantized/matmul_integer.h"
-#include "passes/differentiate.h"
+#include "passes/training/differentiate.h"
 #include "support/run_op.h"
 
 namespace narrowgauge::quantize_linear_test {

@@ -6,7 +6,7 @@
 
 #include <random>
 
-#include "ops/nn/average_pool.h"
+#include "ops/pool/average_pool.h"
 #include "ops/sample_run.h"
 
 namespace narrowgauge::quantized_average_pool_test {

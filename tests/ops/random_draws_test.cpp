@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "ops/control/interpret.h"
+#include "ops/composition/interpret.h"
 #include "ops/random/distributions.h"
 #include "ops/random/draws.h"
 #include "support/run_op.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/math/reduce.h"
+#include "ops/reduce/reduce.h"
 
 #include <cmath>
 #include <limits>
 
-#include "passes/differentiate.h"
+#include "passes/training/differentiate.h"
 #include "support/run_op.h"
 
 namespace narrowgauge::reduce_test {

@@ -2,13 +2,13 @@
 // Random ops in regions: drawn anew for each node and iteration, and again by the gradient.
 #include <gtest/gtest.h>
 
+#include "ops/composition/interpret.h"
 #include "ops/control/control_flow.h"
-#include "ops/control/interpret.h"
-#include "ops/math/arithmetic.h"
-#include "ops/math/cast.h"
-#include "ops/math/comparison.h"
 #include "ops/nn/dropout.h"
-#include "passes/differentiate.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/cast.h"
+#include "ops/pointwise/comparison.h"
+#include "passes/training/differentiate.h"
 
 namespace narrowgauge::region_random_test {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/shape/scatter.h"
+#include "ops/index/scatter.h"
 
-#include "ops/shape/axes.h"
-#include "ops/shape/gather_elements.h"
+#include "ops/axes/axes.h"
+#include "ops/index/gather_elements.h"
 #include "support/run_op.h"
 
 namespace narrowgauge::testing_support::scatter_test {

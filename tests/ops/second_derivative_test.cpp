@@ -3,11 +3,11 @@
 // seeds that are patterns, as the Python that computed them had them.
 #include <gtest/gtest.h>
 
+#include "ops/convolution/conv.h"
 #include "ops/gradient_run.h"
-#include "ops/nn/batch_normalization.h"
-#include "ops/nn/conv.h"
-#include "ops/nn/layer_normalization.h"
 #include "ops/nn/softmax.h"
+#include "ops/normalization/batch_normalization.h"
+#include "ops/normalization/layer_normalization.h"
 
 namespace narrowgauge::second_derivative_test {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contractions on simulated matrix units, element by element against the scalar model: operands
 // picked and put in order here, from the definitions of the ops.
-#include "ops/simulated/simulated.h"
+#include "ops/units/simulated.h"
 
 #include <gtest/gtest.h>
 
@@ -12,11 +12,11 @@
 
 #include "narrowgauge/block_format.h"
 #include "narrowgauge/matrix_unit_arithmetic.h"
+#include "ops/convolution/conv.h"
 #include "ops/math/gemm.h"
 #include "ops/math/matmul.h"
-#include "ops/nn/conv.h"
 #include "ops/sample_run.h"
-#include "ops/simulated/unit_choice.h"
+#include "ops/units/unit_choice.h"
 
 namespace narrowgauge::simulated_test {
 namespace {

@@ -9,11 +9,11 @@
 #include <cstdlib>
 #include <limits>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "narrowgauge/npz.h"
+#include "ops/convolution/conv.h"
 #include "ops/math/gemm.h"
 #include "ops/math/matmul.h"
-#include "ops/nn/conv.h"
 #include "ops/sample_run.h"
 
 namespace narrowgauge::tf32_test {

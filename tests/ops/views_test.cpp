@@ -3,8 +3,8 @@
 
 #include <limits>
 
-#include "ops/shape/axes.h"
-#include "ops/shape/expand.h"
+#include "ops/axes/axes.h"
+#include "ops/index/expand.h"
 #include "ops/shape/slice.h"
 #include "support/run_op.h"
 

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "narrowgauge/optimizer.h"
 #include "ops/gradient_run.h"
 #include "ops/training/lamb_update.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/assign_layout.h"
+#include "passes/layout/assign_layout.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "compile/compile.h"
 #include "ops/table.h"
-#include "passes/bind_shapes.h"
+#include "passes/shapes/bind_shapes.h"
 #include "runtime/executor.h"
 #include "support/count.h"
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups of nodes: which nodes may join, whatever stands between them; and long chains in passes.
-#include "passes/groups.h"
+#include "passes/fusion/groups.h"
 
 #include <gtest/gtest.h>
 
 #include "narrowgauge/ops.h"
-#include "ops/math/arithmetic.h"
-#include "ops/math/exponential.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/exponential.h"
 #include "ops/shape/reshape.h"
-#include "passes/fold_normalizations.h"
-#include "passes/recompute.h"
+#include "passes/simplify/fold_normalizations.h"
+#include "passes/training/recompute.h"
 #include "support/small_stack.h"
 
 namespace narrowgauge::groups_test {

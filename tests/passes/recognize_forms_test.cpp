@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What exporters write out in primitives becomes one op with the same results; near misses stay.
-#include "passes/recognize_forms.h"
+#include "passes/forms/recognize_forms.h"
 
 #include <gtest/gtest.h>
 
-#include "ops/control/interpret.h"
-#include "ops/math/arithmetic.h"
+#include "ops/composition/interpret.h"
+#include "ops/pointwise/arithmetic.h"
 #include "ops/shape/transpose.h"
 #include "ops/table.h"
 #include "support/count.h"

@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "ops/math/cast.h"
+#include "ops/pointwise/cast.h"
 #include "precision/casting.h"
-#include "precision/lists.h"
-#include "precision/policy.h"
+#include "precision/colouring/lists.h"
+#include "precision/colouring/policy.h"
 #include "small_ops.h"
 
 namespace narrowgauge::apply_test {

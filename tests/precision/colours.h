@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "precision/lists.h"
+#include "precision/colouring/lists.h"
 
 namespace narrowgauge::small {
 

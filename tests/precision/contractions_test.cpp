@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "precision/apply.h"
+#include "precision/colouring/follow.h"
+#include "precision/colouring/policy.h"
 #include "precision/colours.h"
-#include "precision/follow.h"
-#include "precision/policy.h"
 #include "small_ops.h"
 
 namespace narrowgauge::contractions_test {

@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "ops/activation/relu.h"
-#include "ops/control/interpret.h"
+#include "ops/composition/interpret.h"
 #include "ops/table.h"
 #include "precision/apply.h"
-#include "precision/policy.h"
+#include "precision/colouring/policy.h"
 
 namespace narrowgauge::control_flow_test {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <cmath>
 
-#include "ops/control/interpret.h"
+#include "ops/composition/interpret.h"
 #include "ops/table.h"
 #include "precision/apply.h"
-#include "precision/policy.h"
+#include "precision/colouring/policy.h"
 
 namespace narrowgauge::deny_ports_test {
 namespace {

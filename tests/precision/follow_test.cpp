@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "precision/follow.h"
+#include "precision/colouring/follow.h"
 
 #include <gtest/gtest.h>
 

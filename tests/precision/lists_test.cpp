@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The policy `lists` against the colouring done by hand and by brute force.
-#include "precision/lists.h"
+#include "precision/colouring/lists.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "ops/math/cast.h"
+#include "ops/pointwise/cast.h"
 #include "precision/apply.h"
+#include "precision/colouring/policy.h"
 #include "precision/colours.h"
-#include "precision/policy.h"
 #include "small_ops.h"
 
 namespace narrowgauge::lists_test {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Overrides of classes and formats, by op and by node.
-#include "precision/overrides.h"
+#include "precision/plans/overrides.h"
 
 #include <gtest/gtest.h>
 
+#include "precision/colouring/lists.h"
 #include "precision/colours.h"
-#include "precision/lists.h"
 #include "small_ops.h"
 
 namespace narrowgauge::overrides_test {

@@ -7,10 +7,10 @@
 
 #include "io/files.h"
 #include "precision/apply.h"
-#include "precision/fingerprint.h"
-#include "precision/lists.h"
+#include "precision/colouring/lists.h"
+#include "precision/colouring/policy.h"
 #include "precision/plan_reader.h"
-#include "precision/policy.h"
+#include "precision/plans/fingerprint.h"
 #include "small_ops.h"
 
 namespace narrowgauge::plan_test {

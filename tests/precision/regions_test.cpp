@@ -4,10 +4,10 @@
 
 #include "ir/attributes.h"
 #include "narrowgauge/explain.h"
-#include "ops/math/cast.h"
+#include "ops/pointwise/cast.h"
 #include "precision/apply.h"
-#include "precision/lists.h"
-#include "precision/reasons.h"
+#include "precision/colouring/lists.h"
+#include "precision/vertices/reasons.h"
 #include "small_ops.h"
 
 namespace narrowgauge::regions_test {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/floating_environment.h"
+#include "base/machine/floating_environment.h"
 #include "quantize/values.h"
 
 namespace narrowgauge::affine_test {

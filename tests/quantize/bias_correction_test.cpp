@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "ops/control/interpret.h"
-#include "ops/nn/conv.h"
+#include "ops/composition/interpret.h"
+#include "ops/convolution/conv.h"
 #include "quantize/affine.h"
 #include "quantize/values.h"
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <numeric>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "io/files.h"
 #include "quantize/values.h"
 

@@ -8,10 +8,10 @@
 
 #include "ops/activation/relu.h"
 #include "ops/activation/sigmoid.h"
-#include "ops/control/interpret.h"
-#include "ops/math/arithmetic.h"
-#include "ops/math/min_max.h"
-#include "ops/nn/conv.h"
+#include "ops/composition/interpret.h"
+#include "ops/convolution/conv.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/min_max.h"
 #include "quantize/values.h"
 
 namespace narrowgauge::equalize_test {

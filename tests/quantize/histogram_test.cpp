@@ -8,7 +8,7 @@
 #include <map>
 #include <numeric>
 
-#include "base/floating_environment.h"
+#include "base/machine/floating_environment.h"
 #include "narrowgauge/error.h"
 #include "quantize/values.h"
 

@@ -7,14 +7,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "api/frozen.h"
+#include "api/conversion/frozen.h"
 #include "narrowgauge/model.h"
-#include "ops/math/arithmetic.h"
-#include "ops/nn/conv.h"
-#include "ops/nn/max_pool.h"
+#include "ops/convolution/conv.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pool/max_pool.h"
 #include "ops/quantized/quantize_linear.h"
 #include "ops/shape/concat.h"
-#include "passes/remove_dead_code.h"
+#include "passes/simplify/remove_dead_code.h"
 
 namespace narrowgauge::quantize_graph_test {
 namespace {

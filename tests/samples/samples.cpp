@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "ops/shape/axes.h"
+#include "ops/axes/axes.h"
 
 namespace narrowgauge {
 

@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "ops/math/matmul.h"
-#include "precision/lists.h"
+#include "precision/colouring/lists.h"
+#include "precision/colouring/policy.h"
 #include "precision/plan_reader.h"
-#include "precision/policy.h"
-#include "precision/reasons.h"
 #include "precision/small_ops.h"
+#include "precision/vertices/reasons.h"
 #include "support/json.h"
 
 namespace narrowgauge::explain_test {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "api/training_setup.h"
+#include "api/training/training_setup.h"
 #include "narrowgauge/model_info.h"
 #include "narrowgauge/random_batch.h"
 

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "ops/activation/relu.h"
-#include "ops/math/arithmetic.h"
 #include "ops/math/matmul.h"
+#include "ops/pointwise/arithmetic.h"
 
 namespace narrowgauge::most_fused_test {
 namespace {

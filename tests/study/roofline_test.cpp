@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "api/contraction_times.h"
+#include "api/programs/contraction_times.h"
 #include "compile/compile.h"
 #include "ops/math/matmul.h"
 

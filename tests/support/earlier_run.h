@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "base/sha256.h"
+#include "base/hash/sha256.h"
 #include "narrowgauge/checkpoint.h"
 
 namespace narrowgauge {

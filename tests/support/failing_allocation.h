@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "base/folder_content.h"
+#include "base/files/folder_content.h"
 #include "narrowgauge/out_of_memory.h"
 
 namespace narrowgauge::failing_allocation {

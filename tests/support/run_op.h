@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ops/control/interpret.h"
+#include "ops/composition/interpret.h"
 
 namespace narrowgauge::testing_support {
 

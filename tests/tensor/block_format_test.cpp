@@ -11,7 +11,7 @@
 #include <limits>
 #include <vector>
 
-#include "base/floating_environment.h"
+#include "base/machine/floating_environment.h"
 #include "base/random.h"
 #include "tensor/values.h"
 

@@ -6,8 +6,8 @@
 #include <atomic>
 #include <bit>
 
-#include "base/parallel.h"
-#include "kernels/cpu/core/convert.h"
+#include "base/threads/parallel.h"
+#include "kernels/cpu/convert/convert.h"
 #include "tensor/small_floats.h"
 #include "tensor/values.h"
 

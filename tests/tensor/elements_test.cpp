@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "base/floating_environment.h"
+#include "base/machine/floating_environment.h"
 #include "tensor/values.h"
 
 namespace narrowgauge::elements_test {

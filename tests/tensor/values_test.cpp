@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "base/floating_environment.h"
+#include "base/machine/floating_environment.h"
 
 namespace narrowgauge::values_test {
 namespace {

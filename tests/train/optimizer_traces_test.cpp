@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "narrowgauge/optimizer.h"
-#include "ops/control/interpret.h"
-#include "ops/math/arithmetic.h"
-#include "ops/math/reduce.h"
-#include "passes/in_f64.h"
+#include "ops/composition/interpret.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/reduce/reduce.h"
+#include "passes/core/in_f64.h"
 #include "train/traces/read.h"
 #include "train/training_graph.h"
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "narrowgauge/network.h"
-#include "ops/math/reduce.h"
+#include "ops/reduce/reduce.h"
 #include "train/training_graph.h"
 
 namespace narrowgauge::parameter_settings_test {

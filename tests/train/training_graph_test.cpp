@@ -8,11 +8,11 @@
 
 #include "compile/compile.h"
 #include "ops/activation/sigmoid.h"
-#include "ops/control/interpret.h"
-#include "ops/math/arithmetic.h"
+#include "ops/composition/interpret.h"
 #include "ops/math/matmul.h"
-#include "ops/math/reduce.h"
-#include "passes/in_f64.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/reduce/reduce.h"
+#include "passes/core/in_f64.h"
 #include "runtime/executor.h"
 
 namespace narrowgauge::training_graph_test {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "units/product.h"
 
 namespace narrowgauge::sim::own_units_test {

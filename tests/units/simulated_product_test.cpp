@@ -10,9 +10,9 @@
 #include <random>
 #include <vector>
 
-#include "base/cpu.h"
-#include "base/floating_environment.h"
-#include "base/parallel.h"
+#include "base/machine/cpu.h"
+#include "base/machine/floating_environment.h"
+#include "base/threads/parallel.h"
 #include "kernels/each_isa.h"
 #include "narrowgauge/matrix_unit_arithmetic.h"
 #include "units/product.h"

@@ -4,19 +4,19 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/atomic_file.h"
-#include "base/parallel.h"
+#include "base/files/atomic_file.h"
+#include "base/threads/parallel.h"
 #include "cli/bench/flags.h"
 #include "cli/bench/kernels.h"
 #include "cli/bench/report.h"
 #include "cli/bench/roofline.h"
 #include "cli/bench/status.h"
 #include "cli/bench/torch.h"
-#include "cli/command.h"
 #include "cli/common/exit_code.h"
 #include "cli/common/interrupt.h"
 #include "cli/common/terminal.h"
-#include "cli/settings.h"
+#include "cli/config/command.h"
+#include "cli/task/settings.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cli {

@@ -7,8 +7,8 @@
 #include <chrono>
 #include <utility>
 
-#include "api/engine_cache.h"
-#include "base/memory.h"
+#include "api/model/engine_cache.h"
+#include "base/files/memory.h"
 #include "cli/common/temporary_folder.h"
 #include "narrowgauge/npz.h"
 #include "precision/amp.h"

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <filesystem>
 
-#include "base/atomic_file.h"
-#include "cli/settings.h"
+#include "base/files/atomic_file.h"
+#include "cli/task/settings.h"
 
 namespace narrowgauge::cli {
 

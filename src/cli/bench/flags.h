@@ -9,8 +9,8 @@
 
 #include "cli/bench/request.h"
 #include "cli/config/config.h"
-#include "cli/network_choice.h"
-#include "cli/shape_flag.h"
+#include "cli/flags/shape_flag.h"
+#include "cli/task/network_choice.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cli {

@@ -10,9 +10,9 @@
 #include <optional>
 #include <utility>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "cli/bench/contenders.h"
-#include "cli/relative_difference.h"
+#include "cli/flags/relative_difference.h"
 #include "cli/run/inputs.h"
 
 namespace narrowgauge::cli {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "cli/bench/plot.h"
 #include "cli/bench/roofline.h"
 #include "cli/bench/torch.h"

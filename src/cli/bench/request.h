@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/network_choice.h"
+#include "cli/task/network_choice.h"
 #include "narrowgauge/bench.h"
 
 namespace narrowgauge::cli {

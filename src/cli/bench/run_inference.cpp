@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/atomic_file.h"
+#include "base/files/atomic_file.h"
 #include "cli/bench/flags.h"
 #include "cli/bench/inference.h"
 #include "cli/bench/inference_report.h"

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <new>
 
-#include "base/memory.h"
+#include "base/files/memory.h"
 #include "cli/common/terminal.h"
 #include "narrowgauge/error.h"
 

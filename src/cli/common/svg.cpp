@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "base/printable.h"
+#include "base/text/printable.h"
 
 namespace narrowgauge::cli {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/printable.h"
+#include "base/text/printable.h"
 #include "cli/common/text.h"
 
 namespace narrowgauge::cli {

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/printable.h"
+#include "base/text/printable.h"
 #include "cli/common/text.h"
 #include "narrowgauge/error.h"
 

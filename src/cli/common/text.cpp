@@ -8,8 +8,8 @@
 #include <cmath>
 #include <limits>
 
-#include "base/memory.h"
-#include "base/printable.h"
+#include "base/files/memory.h"
+#include "base/text/printable.h"
 
 namespace narrowgauge::cli {
 

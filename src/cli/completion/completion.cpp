@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 
-#include "cli/command.h"
 #include "cli/common/exit_code.h"
 #include "cli/common/terminal.h"
 #include "cli/completion/grammar.h"
+#include "cli/config/command.h"
 
 namespace narrowgauge::cli {
 namespace {

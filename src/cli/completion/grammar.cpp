@@ -6,7 +6,7 @@
 #include <array>
 #include <cstring>
 
-#include "cli/flags.h"
+#include "cli/flags/flags.h"
 
 namespace narrowgauge::cli {
 namespace {

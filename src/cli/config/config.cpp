@@ -4,11 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "base/nearest.h"
-#include "base/open_file.h"
+#include "base/files/open_file.h"
+#include "base/text/nearest.h"
 #include "cli/common/text.h"
 #include "cli/config/config_file.h"
-#include "cli/flags.h"
+#include "cli/flags/flags.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cli {

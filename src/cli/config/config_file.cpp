@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "base/ascii.h"
+#include "base/text/ascii.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cli {

@@ -5,15 +5,15 @@
 #include <filesystem>
 #include <memory>
 
-#include "cli/command.h"
 #include "cli/common/exit_code.h"
 #include "cli/common/interrupt.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/config/command.h"
 #include "cli/convert/report.h"
 #include "cli/convert/source.h"
-#include "cli/model_precision.h"
-#include "cli/output_file.h"
+#include "cli/flags/model_precision.h"
+#include "cli/flags/output_file.h"
 #include "narrowgauge/engine.h"
 #include "quantize/range.h"
 

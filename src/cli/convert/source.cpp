@@ -6,9 +6,9 @@
 
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
-#include "cli/kept_ranges.h"
-#include "cli/run_folder.h"
-#include "cli/trained.h"
+#include "cli/task/run_folder.h"
+#include "cli/training/kept_ranges.h"
+#include "cli/training/trained.h"
 #include "narrowgauge/npz.h"
 #include "narrowgauge/random_batch.h"
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/network_choice.h"
-#include "cli/shape_flag.h"
-#include "cli/task.h"
+#include "cli/flags/shape_flag.h"
+#include "cli/task/network_choice.h"
+#include "cli/task/task.h"
 #include "narrowgauge/engine.h"
 #include "narrowgauge/model.h"
 

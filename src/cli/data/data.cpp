@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <memory>
 
-#include "cli/command.h"
 #include "cli/common/exit_code.h"
 #include "cli/common/json.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/config/command.h"
 #include "cli/data/sheet.h"
 #include "cli/data/survey.h"
 #include "cli/data/text.h"
-#include "cli/image_layout.h"
-#include "cli/output_file.h"
+#include "cli/flags/output_file.h"
+#include "cli/task/image_layout.h"
 #include "io/readers/reader.h"
 
 namespace narrowgauge::cli {

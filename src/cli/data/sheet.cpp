@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/atomic_file.h"
-#include "base/base64.h"
+#include "base/files/atomic_file.h"
+#include "base/text/base64.h"
 #include "cli/common/svg.h"
 #include "cli/common/text.h"
 #include "io/images/encode_png.h"
-#include "io/images/image.h"
 #include "io/images/resize.h"
+#include "io/pictures/image.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cli {

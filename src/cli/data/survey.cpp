@@ -6,14 +6,14 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "base/parallel.h"
-#include "base/sha256.h"
+#include "base/hash/sha256.h"
+#include "base/threads/parallel.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "io/files/shared_bytes.h"
 #include "io/images/exif.h"
-#include "io/images/formats.h"
-#include "io/images/image.h"
-#include "io/shared_bytes.h"
+#include "io/pictures/formats.h"
+#include "io/pictures/image.h"
 
 namespace narrowgauge::cli {
 namespace {

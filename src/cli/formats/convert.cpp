@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/core/convert.h"
+#include "kernels/cpu/convert/convert.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "base/nearest.h"
+#include "base/text/nearest.h"
 #include "cli/common/exit_code.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"

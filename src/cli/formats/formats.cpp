@@ -7,11 +7,11 @@
 #include <cmath>
 #include <memory>
 
-#include "cli/command.h"
 #include "cli/common/exit_code.h"
 #include "cli/common/json.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/config/command.h"
 #include "narrowgauge/block_format.h"
 #include "narrowgauge/error.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/atomic_file.h"
+#include "base/files/atomic_file.h"
 #include "cli/common/exit_code.h"
 #include "cli/common/json.h"
 #include "cli/common/terminal.h"

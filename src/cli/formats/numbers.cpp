@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "base/nearest.h"
+#include "base/text/nearest.h"
 #include "cli/common/json.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "cli/common/text.h"
-#include "cli/training.h"
+#include "cli/training/training.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/models.h"
 #include "study/gradients.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "base/open_file.h"
+#include "base/files/open_file.h"
 #include "cli/common/text.h"
 #include "narrowgauge/error.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/task.h"
+#include "cli/task/task.h"
 
 namespace narrowgauge::cli {
 

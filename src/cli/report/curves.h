@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/report/chart.h"
-#include "io/csv_table.h"
+#include "io/files/csv_table.h"
 
 namespace narrowgauge::cli {
 

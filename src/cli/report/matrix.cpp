@@ -6,7 +6,7 @@
 
 #include "cli/common/svg.h"
 #include "cli/common/text.h"
-#include "cli/metrics.h"
+#include "cli/progress/metrics.h"
 #include "cli/report/drawing.h"
 #include "cli/report/page.h"
 #include "cli/report/results.h"

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "api/training_setup.h"
-#include "base/parallel.h"
+#include "api/training/training_setup.h"
+#include "base/threads/parallel.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
 #include "narrowgauge/error.h"

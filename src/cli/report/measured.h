@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/report/results.h"
-#include "cli/trained.h"
+#include "cli/training/trained.h"
 #include "narrowgauge/explain.h"
 #include "narrowgauge/trace.h"
 #include "study/ranges.h"

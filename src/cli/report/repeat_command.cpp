@@ -5,9 +5,9 @@
 #include <set>
 #include <vector>
 
-#include "api/checkpoint_files.h"
-#include "api/checkpoint_folder.h"
-#include "cli/train_flags.h"
+#include "api/runs/checkpoint_files.h"
+#include "api/runs/checkpoint_folder.h"
+#include "cli/training/train_flags.h"
 
 namespace narrowgauge::cli {
 namespace {

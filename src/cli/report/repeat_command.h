@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cli/run_folder.h"
+#include "cli/task/run_folder.h"
 
 namespace narrowgauge::cli {
 

@@ -10,15 +10,15 @@
 #include <map>
 #include <memory>
 
-#include "api/checkpoint_folder.h"
-#include "base/atomic_file.h"
-#include "cli/command.h"
+#include "api/runs/checkpoint_folder.h"
+#include "base/files/atomic_file.h"
 #include "cli/common/exit_code.h"
 #include "cli/common/json.h"
 #include "cli/common/svg.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
-#include "cli/output_file.h"
+#include "cli/config/command.h"
+#include "cli/flags/output_file.h"
 #include "cli/report/curves.h"
 #include "cli/report/measured.h"
 #include "cli/report/page.h"

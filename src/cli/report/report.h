@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/trained.h"
+#include "cli/training/trained.h"
 
 namespace narrowgauge::cli {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/report/classes.h"
-#include "cli/task.h"
+#include "cli/task/task.h"
 #include "narrowgauge/model.h"
 
 namespace narrowgauge::cli {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/base64.h"
+#include "base/text/base64.h"
 #include "cli/common/text.h"
 #include "cli/report/drawing.h"
 #include "cli/report/page.h"

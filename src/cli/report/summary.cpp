@@ -9,8 +9,8 @@
 #include <cmath>
 #include <filesystem>
 
-#include "api/checkpoint_files.h"
-#include "base/printable.h"
+#include "api/runs/checkpoint_files.h"
+#include "base/text/printable.h"
 #include "cli/common/svg.h"
 #include "cli/common/text.h"
 #include "cli/report/page.h"

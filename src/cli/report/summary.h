@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/report/curves.h"
-#include "cli/run_folder.h"
+#include "cli/task/run_folder.h"
 
 namespace narrowgauge::cli {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "cli/common/text.h"
-#include "cli/profile_text.h"
+#include "cli/progress/profile_text.h"
 #include "cli/report/axis.h"
 #include "cli/report/drawing.h"
 #include "cli/report/page.h"

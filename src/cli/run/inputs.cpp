@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <random>
 
+#include "cli/flags/shape_flag.h"
 #include "cli/run/pictures.h"
 #include "cli/run/preprocess.h"
-#include "cli/shape_flag.h"
 #include "io/onnx/read.h"
 #include "narrowgauge/npz.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/flags.h"
+#include "cli/flags/flags.h"
 #include "narrowgauge/model.h"
 
 namespace narrowgauge::cli {

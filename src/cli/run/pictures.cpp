@@ -10,10 +10,10 @@
 #include "cli/common/terminal.h"
 #include "cli/run/inputs.h"
 #include "cli/run/preprocess.h"
-#include "io/images/formats.h"
-#include "io/images/image.h"
+#include "io/files/shared_bytes.h"
 #include "io/images/resize.h"
-#include "io/shared_bytes.h"
+#include "io/pictures/formats.h"
+#include "io/pictures/image.h"
 
 namespace narrowgauge::cli {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run/preprocess.h"
 
+#include "cli/flags/shape_flag.h"
 #include "cli/run/inputs.h"
-#include "cli/shape_flag.h"
 
 namespace narrowgauge::cli {
 

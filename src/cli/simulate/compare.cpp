@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "base/atomic_file.h"
-#include "base/printable.h"
+#include "base/files/atomic_file.h"
+#include "base/text/printable.h"
 #include "cli/common/exit_code.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"

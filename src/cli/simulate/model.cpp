@@ -5,13 +5,13 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "base/printable.h"
+#include "base/text/printable.h"
 #include "cli/common/exit_code.h"
 #include "cli/common/interrupt.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
 #include "cli/simulate/simulate.h"
-#include "cli/trained.h"
+#include "cli/training/trained.h"
 
 namespace narrowgauge::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "cli/common/exit_code.h"
 #include "cli/common/json.h"
 #include "cli/common/terminal.h"

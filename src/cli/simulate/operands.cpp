@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <limits>
 
-#include "base/nearest.h"
-#include "base/printable.h"
 #include "base/random.h"
+#include "base/text/nearest.h"
+#include "base/text/printable.h"
 #include "cli/common/text.h"
 #include "narrowgauge/npz.h"
 #include "narrowgauge/safetensors.h"

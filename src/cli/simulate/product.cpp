@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/memory.h"
-#include "base/printable.h"
+#include "base/files/memory.h"
+#include "base/text/printable.h"
 #include "cli/common/exit_code.h"
 #include "cli/common/json.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
-#include "cli/output_file.h"
+#include "cli/flags/output_file.h"
 #include "cli/simulate/simulate.h"
 #include "cli/simulate/ulp_text.h"
 #include "narrowgauge/error_bound.h"

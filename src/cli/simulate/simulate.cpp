@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <memory>
 
-#include "base/nearest.h"
-#include "base/parallel.h"
-#include "cli/command.h"
+#include "base/text/nearest.h"
+#include "base/threads/parallel.h"
 #include "cli/common/text.h"
+#include "cli/config/command.h"
 #include "narrowgauge/data.h"
 
 namespace narrowgauge::cli {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/run_precision.h"
+#include "cli/flags/run_precision.h"
 #include "cli/simulate/operands.h"
 #include "narrowgauge/simulate.h"
 #include "narrowgauge/ulp.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "base/nearest.h"
+#include "base/text/nearest.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/images.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "io/augment/augmentation.h"
-#include "io/pictures.h"
+#include "io/pictures/pictures.h"
 
 namespace narrowgauge {
 namespace {

@@ -3,7 +3,7 @@
 #include <numbers>
 
 #include "io/augment/augmentation.h"
-#include "io/pictures.h"
+#include "io/pictures/pictures.h"
 
 namespace narrowgauge {
 namespace {

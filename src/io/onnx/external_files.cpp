@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/printable.h"
+#include "base/text/printable.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::onnx {

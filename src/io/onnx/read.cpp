@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/onnx/read.h"
 
-#include "base/printable.h"
+#include "base/text/printable.h"
 #include "io/onnx/field_reader.h"
 #include "io/onnx/fields.h"
 

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "base/printable.h"
+#include "base/text/printable.h"
 #include "io/onnx/texts.h"
 #include "io/onnx/wire.h"
 

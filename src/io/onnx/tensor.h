@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "io/files/shared_bytes.h"
 #include "io/onnx/data_type.h"
-#include "io/shared_bytes.h"
 #include "narrowgauge/tensor.h"
 
 namespace narrowgauge::onnx {

@@ -6,8 +6,8 @@
 #include <map>
 #include <protozero/pbf_writer.hpp>
 
-#include "base/atomic_file.h"
 #include "base/enumerate.h"
+#include "base/files/atomic_file.h"
 #include "io/onnx/fields.h"
 #include "io/onnx/for_each.h"
 #include "io/onnx/read.h"

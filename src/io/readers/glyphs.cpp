@@ -5,9 +5,9 @@
 #include <cmath>
 #include <vector>
 
-#include "base/floating_environment.h"
-#include "base/parallel.h"
+#include "base/machine/floating_environment.h"
 #include "base/random.h"
+#include "base/threads/parallel.h"
 #include "base/unloading.h"
 #include "io/readers/reader.h"
 

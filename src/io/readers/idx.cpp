@@ -9,10 +9,10 @@
 #include <system_error>
 #include <vector>
 
-#include "io/input_file.h"
+#include "io/arrays/tensor_bytes.h"
+#include "io/files/input_file.h"
 #include "io/readers/labels.h"
 #include "io/readers/reader.h"
-#include "io/tensor_bytes.h"
 
 namespace narrowgauge {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/floating_environment.h"
-#include "base/printable.h"
+#include "base/machine/floating_environment.h"
+#include "base/text/printable.h"
 #include "io/readers/picture_files.h"
 #include "io/readers/reader.h"
 #include "io/readers/test_share.h"

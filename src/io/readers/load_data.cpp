@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <filesystem>
 
-#include "base/floating_environment.h"
-#include "base/nearest.h"
-#include "io/input_file.h"
+#include "base/machine/floating_environment.h"
+#include "base/text/nearest.h"
+#include "io/files/input_file.h"
 #include "io/readers/reader.h"
 #include "io/readers/test_share.h"
 

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <string_view>
 
-#include "base/ascii.h"
-#include "base/folder_content.h"
+#include "base/files/folder_content.h"
 #include "base/random.h"
+#include "base/text/ascii.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge {

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <map>
 
-#include "io/images/image.h"
-#include "io/pictures.h"
+#include "io/pictures/image.h"
+#include "io/pictures/pictures.h"
 #include "io/readers/picture_files.h"
 #include "io/readers/reader.h"
 #include "io/readers/test_share.h"

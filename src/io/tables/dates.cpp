@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <string>
 
-#include "base/ascii.h"
+#include "base/text/ascii.h"
 
 namespace narrowgauge {
 namespace {

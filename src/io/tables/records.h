@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/input_file.h"
+#include "io/files/input_file.h"
 
 namespace narrowgauge {
 

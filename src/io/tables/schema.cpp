@@ -6,8 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/json_reading.h"
-#include "base/json_writing.h"
+#include "base/text/json_reading.h"
+#include "base/text/json_writing.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <set>
 
-#include "base/ascii.h"
 #include "base/log.h"
-#include "base/nearest.h"
+#include "base/text/ascii.h"
+#include "base/text/nearest.h"
 #include "io/tables/records.h"
 #include "narrowgauge/error.h"
 

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <numbers>
 
-#include "base/floating_environment.h"
-#include "base/memory.h"
+#include "base/files/memory.h"
+#include "base/machine/floating_environment.h"
 #include "io/readers/labels.h"
 #include "io/readers/test_share.h"
 #include "io/tables/records.h"

@@ -3,9 +3,9 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/memory.h"
-#include "base/utf8.h"
-#include "io/input_file.h"
+#include "base/files/memory.h"
+#include "base/text/utf8.h"
+#include "io/files/input_file.h"
 #include "narrowgauge/text_data.h"
 
 namespace narrowgauge {

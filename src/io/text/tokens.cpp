@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "io/tokenizers/tokenizer.h"
 #include "io/tokenizers/unicode.h"
 #include "narrowgauge/text_data.h"

@@ -8,7 +8,7 @@
 #include <queue>
 #include <shared_mutex>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "io/tokenizers/byte_letters.h"
 #include "io/tokenizers/gpt2_words.h"
 #include "io/tokenizers/special.h"

@@ -4,8 +4,8 @@
 #include <array>
 #include <map>
 
+#include "base/text/utf8.h"
 #include "base/unloading.h"
-#include "base/utf8.h"
 
 namespace narrowgauge {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 #include <unordered_map>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "io/tokenizers/tokenizer.h"
 
 namespace narrowgauge {

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "io/tokenizers/unicode.h"
 
 namespace narrowgauge {

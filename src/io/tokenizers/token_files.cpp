@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/json_reading.h"
-#include "base/open_file.h"
-#include "base/parallel.h"
-#include "base/utf8.h"
+#include "base/files/open_file.h"
+#include "base/text/json_reading.h"
+#include "base/text/utf8.h"
+#include "base/threads/parallel.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge {

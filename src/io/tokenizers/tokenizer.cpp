@@ -5,9 +5,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "base/json_reading.h"
-#include "base/json_writing.h"
-#include "base/nearest.h"
+#include "base/text/json_reading.h"
+#include "base/text/json_writing.h"
+#include "base/text/nearest.h"
 
 namespace narrowgauge {
 

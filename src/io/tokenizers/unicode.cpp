@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge {

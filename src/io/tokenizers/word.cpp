@@ -4,7 +4,7 @@
 // first token stands for all words that the vocabulary lacks.
 #include <algorithm>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "io/tokenizers/tokenizer.h"
 #include "io/tokenizers/unicode.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "io/tokenizers/special.h"
 #include "io/tokenizers/token_files.h"
 #include "io/tokenizers/unicode.h"

@@ -4,9 +4,9 @@
 
 #include "models/table.h"
 #include "narrowgauge/language_models.h"
+#include "ops/index/gather.h"
 #include "ops/math/matmul.h"
 #include "ops/shape/concat.h"
-#include "ops/shape/gather.h"
 
 namespace narrowgauge {
 

@@ -2,8 +2,8 @@
 #include "models/losses/parts.h"
 #include "models/losses/table.h"
 #include "ops/activation/sigmoid.h"
-#include "ops/math/reduce.h"
-#include "ops/shape/axes.h"
+#include "ops/axes/axes.h"
+#include "ops/reduce/reduce.h"
 #include "ops/shape/reshape.h"
 
 namespace narrowgauge {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/losses/parts.h"
 #include "models/losses/table.h"
-#include "ops/math/arithmetic.h"
-#include "ops/math/min_max.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/min_max.h"
 
 namespace narrowgauge {
 

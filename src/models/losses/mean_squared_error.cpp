@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/losses/parts.h"
 #include "models/losses/table.h"
-#include "ops/math/arithmetic.h"
+#include "ops/pointwise/arithmetic.h"
 
 namespace narrowgauge {
 

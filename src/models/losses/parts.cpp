@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "ops/math/reduce.h"
+#include "ops/reduce/reduce.h"
 
 namespace narrowgauge {
 

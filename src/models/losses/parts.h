@@ -3,7 +3,7 @@
 #pragma once
 
 #include "narrowgauge/network.h"
-#include "ops/elementwise/expression.h"
+#include "ops/pointwise/expression.h"
 
 namespace narrowgauge {
 

@@ -4,9 +4,9 @@
 #include "models/losses/labels.h"
 #include "models/losses/parts.h"
 #include "models/losses/table.h"
+#include "ops/axes/axes.h"
 #include "ops/loss/negative_log_likelihood.h"
-#include "ops/math/reduce.h"
-#include "ops/shape/axes.h"
+#include "ops/reduce/reduce.h"
 #include "ops/shape/reshape.h"
 
 namespace narrowgauge {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/activation/exponential_units.h"
 
-#include "ops/elementwise/expression.h"
+#include "ops/pointwise/expression.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "ops/activation/sigmoid.h"
-#include "ops/elementwise/expression.h"
+#include "ops/pointwise/expression.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

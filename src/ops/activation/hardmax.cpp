@@ -4,12 +4,12 @@
 #include <numeric>
 
 #include "narrowgauge/graph.h"
-#include "ops/control/composite.h"
-#include "ops/math/arg_extreme.h"
-#include "ops/math/cast.h"
-#include "ops/math/comparison.h"
+#include "ops/axes/axes.h"
+#include "ops/composition/composite.h"
 #include "ops/no_gradient.h"
-#include "ops/shape/axes.h"
+#include "ops/pointwise/cast.h"
+#include "ops/pointwise/comparison.h"
+#include "ops/reduce/arg_extreme.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/activation/prelu.h"
 
-#include "ops/elementwise/expression.h"
-#include "ops/math/broadcast_gradient.h"
+#include "ops/pointwise/expression.h"
+#include "ops/shape/broadcast_gradient.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/activation/softsign.h"
 
-#include "ops/elementwise/expression.h"
-#include "ops/math/arithmetic.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/expression.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

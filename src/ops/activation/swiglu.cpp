@@ -2,7 +2,7 @@
 #include "ops/activation/swiglu.h"
 
 #include "ops/activation/swish.h"
-#include "ops/elementwise/expression.h"
+#include "ops/pointwise/expression.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

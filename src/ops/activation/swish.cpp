@@ -2,7 +2,7 @@
 #include "ops/activation/swish.h"
 
 #include "ops/activation/sigmoid.h"
-#include "ops/elementwise/expression.h"
+#include "ops/pointwise/expression.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

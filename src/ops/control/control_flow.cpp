@@ -5,8 +5,8 @@
 
 #include "base/enumerate.h"
 #include "ops/activation/relu.h"
+#include "ops/composition/region_call.h"
 #include "ops/control/prepared_regions.h"
-#include "ops/control/region_call.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

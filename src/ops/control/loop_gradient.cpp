@@ -7,12 +7,12 @@
 
 #include "base/enumerate.h"
 #include "ir/attributes.h"
+#include "ops/axes/axes.h"
+#include "ops/composition/inline_region.h"
 #include "ops/control/control_flow.h"
-#include "ops/control/inline_region.h"
-#include "ops/math/arithmetic.h"
-#include "ops/math/cast.h"
-#include "ops/math/comparison.h"
-#include "ops/shape/axes.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/cast.h"
+#include "ops/pointwise/comparison.h"
 
 namespace narrowgauge {
 

@@ -9,8 +9,8 @@
 #include "base/enumerate.h"
 #include "base/random.h"
 #include "ir/attributes.h"
+#include "ops/composition/prepared_graph.h"
 #include "ops/control/control_flow.h"
-#include "ops/control/prepared_graph.h"
 
 namespace narrowgauge {
 

@@ -9,10 +9,10 @@
 
 #include "base/enumerate.h"
 #include "ops/activation/relu.h"
+#include "ops/composition/inline_region.h"
 #include "ops/control/control_flow.h"
-#include "ops/control/inline_region.h"
-#include "ops/math/arithmetic.h"
 #include "ops/math/matmul.h"
+#include "ops/pointwise/arithmetic.h"
 #include "ops/shape/reshape.h"
 
 namespace narrowgauge {

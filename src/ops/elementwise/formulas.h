@@ -3,7 +3,7 @@
 // keep their relative accuracy.
 #pragma once
 
-#include "kernels/cpu/core/normal_distribution.h"
+#include "kernels/cpu/random/normal_distribution.h"
 #include "ops/elementwise/elementwise.h"
 
 namespace narrowgauge {

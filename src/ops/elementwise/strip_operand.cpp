@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/cpu/core/convert.h"
+#include "kernels/cpu/convert/convert.h"
 
 namespace narrowgauge {
 

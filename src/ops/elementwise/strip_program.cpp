@@ -5,11 +5,11 @@
 #include <map>
 #include <memory>
 
-#include "base/cpu.h"
 #include "base/enumerate.h"
 #include "base/indexed_vector.h"
-#include "base/parallel.h"
-#include "base/stack_room.h"
+#include "base/machine/cpu.h"
+#include "base/machine/stack_room.h"
+#include "base/threads/parallel.h"
 #include "ops/elementwise/strip_operand.h"
 
 namespace narrowgauge {

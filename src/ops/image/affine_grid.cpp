@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "ops/control/composite.h"
+#include "ops/axes/axes.h"
+#include "ops/composition/composite.h"
+#include "ops/indexing.h"
 #include "ops/math/matmul.h"
-#include "ops/shape/axes.h"
-#include "ops/shape/indexing.h"
 #include "ops/shape/reshape.h"
 #include "ops/table.h"
 

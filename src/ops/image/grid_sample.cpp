@@ -4,7 +4,7 @@
 #include <cmath>
 #include <functional>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "narrowgauge/graph.h"
 #include "ops/image/grid_taps.h"
 #include "ops/reference.h"

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "narrowgauge/graph.h"
-#include "ops/control/composite.h"
+#include "ops/axes/axes.h"
+#include "ops/composition/composite.h"
 #include "ops/no_gradient.h"
-#include "ops/shape/axes.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

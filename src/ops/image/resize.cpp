@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/image/resize.h"
 
-#include "ops/control/composite.h"
-#include "ops/elementwise/in_dtype.h"
+#include "ops/axes/axes.h"
+#include "ops/composition/composite.h"
 #include "ops/image/resize_axis.h"
+#include "ops/index/gather.h"
 #include "ops/math/matmul.h"
-#include "ops/shape/axes.h"
-#include "ops/shape/gather.h"
+#include "ops/pointwise/in_dtype.h"
 #include "ops/shape/reshape.h"
 #include "ops/table.h"
 

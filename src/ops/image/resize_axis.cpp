@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "ops/shape/axes.h"
+#include "ops/axes/axes.h"
 
 namespace narrowgauge {
 

@@ -2,7 +2,7 @@
 #include "ops/loss/sigmoid_cross_entropy.h"
 
 #include "ops/activation/sigmoid.h"
-#include "ops/elementwise/expression.h"
+#include "ops/pointwise/expression.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

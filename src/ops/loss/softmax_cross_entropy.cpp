@@ -2,11 +2,11 @@
 #include "ops/loss/softmax_cross_entropy.h"
 
 #include "narrowgauge/graph.h"
+#include "ops/axes/axes.h"
 #include "ops/loss/negative_log_likelihood.h"
-#include "ops/math/arithmetic.h"
-#include "ops/math/reduce.h"
 #include "ops/nn/softmax.h"
-#include "ops/shape/axes.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/reduce/reduce.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/parallel.h"
-#include "kernels/cpu/core/convert.h"
+#include "base/threads/parallel.h"
+#include "kernels/cpu/convert/convert.h"
+#include "ops/axes/axis.h"
 #include "ops/loss/softmax_cross_entropy.h"
 #include "ops/reference.h"
-#include "ops/shape/axis.h"
 #include "tensor/values.h"
 
 namespace narrowgauge {

@@ -2,12 +2,12 @@
 #include "ops/math/cumulative.h"
 
 #include "narrowgauge/graph.h"
-#include "ops/control/composite.h"
-#include "ops/math/arithmetic.h"
+#include "ops/axes/axes.h"
+#include "ops/axes/lines.h"
+#include "ops/composition/composite.h"
+#include "ops/index/pad.h"
+#include "ops/pointwise/arithmetic.h"
 #include "ops/reference.h"
-#include "ops/shape/axes.h"
-#include "ops/shape/lines.h"
-#include "ops/shape/pad.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

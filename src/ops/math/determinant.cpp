@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "narrowgauge/graph.h"
-#include "ops/math/arithmetic.h"
-#include "ops/math/reduce.h"
+#include "ops/axes/axes.h"
+#include "ops/index/gather.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/reduce/reduce.h"
 #include "ops/reference.h"
-#include "ops/shape/axes.h"
-#include "ops/shape/gather.h"
 #include "ops/shape/reshape.h"
 #include "ops/shape/views.h"
 #include "ops/table.h"

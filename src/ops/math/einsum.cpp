@@ -4,13 +4,13 @@
 #include <algorithm>
 
 #include "narrowgauge/graph.h"
-#include "ops/control/composite.h"
-#include "ops/math/arithmetic.h"
+#include "ops/axes/axes.h"
+#include "ops/composition/composite.h"
+#include "ops/index/gather.h"
 #include "ops/math/einsum_equation.h"
 #include "ops/math/matmul.h"
-#include "ops/math/reduce.h"
-#include "ops/shape/axes.h"
-#include "ops/shape/gather.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/reduce/reduce.h"
 #include "ops/shape/reshape.h"
 #include "ops/shape/transpose.h"
 #include "ops/table.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "base/ascii.h"
+#include "base/text/ascii.h"
 
 namespace narrowgauge {
 

@@ -6,11 +6,11 @@
 
 #include "narrowgauge/graph.h"
 #include "ops/elementwise/elementwise.h"
-#include "ops/math/arithmetic.h"
-#include "ops/math/broadcast_gradient.h"
 #include "ops/offers/contraction.h"
 #include "ops/offers/product.h"
+#include "ops/pointwise/arithmetic.h"
 #include "ops/reference.h"
+#include "ops/shape/broadcast_gradient.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

@@ -5,11 +5,11 @@
 
 #include "narrowgauge/graph.h"
 #include "ops/elementwise/elementwise.h"
-#include "ops/math/broadcast_gradient.h"
 #include "ops/math/matrix_shapes.h"
 #include "ops/offers/contraction.h"
 #include "ops/offers/product.h"
 #include "ops/reference.h"
+#include "ops/shape/broadcast_gradient.h"
 #include "ops/shape/reshape.h"
 #include "ops/table.h"
 

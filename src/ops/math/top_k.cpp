@@ -6,11 +6,11 @@
 #include <numeric>
 
 #include "narrowgauge/graph.h"
+#include "ops/axes/axes.h"
+#include "ops/axes/lines.h"
+#include "ops/index/scatter.h"
 #include "ops/reference.h"
-#include "ops/shape/axes.h"
-#include "ops/shape/lines.h"
 #include "ops/shape/reshape.h"
-#include "ops/shape/scatter.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

@@ -5,13 +5,13 @@
 #include <string_view>
 
 #include "narrowgauge/graph.h"
-#include "ops/control/composite.h"
-#include "ops/elementwise/in_dtype.h"
-#include "ops/math/comparison.h"
-#include "ops/math/reduce.h"
+#include "ops/axes/axes.h"
+#include "ops/composition/composite.h"
+#include "ops/index/gather.h"
 #include "ops/no_gradient.h"
-#include "ops/shape/axes.h"
-#include "ops/shape/gather.h"
+#include "ops/pointwise/comparison.h"
+#include "ops/pointwise/in_dtype.h"
+#include "ops/reduce/reduce.h"
 #include "ops/shape/reshape.h"
 #include "ops/table.h"
 

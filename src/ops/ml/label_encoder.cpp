@@ -12,9 +12,9 @@
 
 #include "base/enumerate.h"
 #include "base/indexed_vector.h"
+#include "ops/axes/axes.h"
 #include "ops/no_gradient.h"
 #include "ops/reference.h"
-#include "ops/shape/axes.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/enumerate.h"
-#include "ops/shape/axes.h"
+#include "ops/axes/axes.h"
 
 namespace narrowgauge {
 

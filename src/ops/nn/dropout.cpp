@@ -2,7 +2,7 @@
 #include "ops/nn/dropout.h"
 
 #include "base/random.h"
-#include "kernels/cpu/core/random_fill.h"
+#include "kernels/cpu/random/random_fill.h"
 #include "narrowgauge/graph.h"
 #include "ops/reference.h"
 #include "ops/table.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/nn/rotary_embedding.h"
 
-#include "ops/control/composite.h"
-#include "ops/elementwise/expression.h"
+#include "ops/composition/composite.h"
+#include "ops/index/gather.h"
+#include "ops/pointwise/expression.h"
 #include "ops/shape/concat.h"
-#include "ops/shape/gather.h"
 #include "ops/shape/reshape.h"
 #include "ops/table.h"
 

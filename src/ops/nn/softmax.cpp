@@ -5,11 +5,11 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/elementwise/expression.h"
-#include "ops/math/broadcast_gradient.h"
+#include "ops/axes/axes.h"
+#include "ops/axes/axis.h"
+#include "ops/pointwise/expression.h"
 #include "ops/reference.h"
-#include "ops/shape/axes.h"
-#include "ops/shape/axis.h"
+#include "ops/shape/broadcast_gradient.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

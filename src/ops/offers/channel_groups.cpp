@@ -3,9 +3,9 @@
 
 #include "ir/reason.h"
 #include "kernels/cpu/normalization/group_norm.h"
+#include "ops/axes/axis.h"
 #include "ops/offers/batch_inner.h"
 #include "ops/offers/channels.h"
-#include "ops/shape/axis.h"
 #include "tensor/dtype_sets.h"
 
 namespace narrowgauge {

@@ -6,7 +6,7 @@
 #include "kernels/cpu/pairs/pair_products.h"
 #include "ops/offers/contraction.h"
 #include "ops/offers/pairs.h"
-#include "ops/simulated/tf32.h"
+#include "ops/offers/tf32.h"
 
 namespace narrowgauge {
 

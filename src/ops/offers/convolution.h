@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/cpu/batch_inner/batch_inner_convolution.h"
 #include "kernels/cpu/contraction/contraction.h"
-#include "kernels/cpu/tiles/batch_inner_convolution.h"
 #include "narrowgauge/kernel.h"
 
 namespace narrowgauge {

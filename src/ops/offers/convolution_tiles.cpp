@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions on the tiles of AMX.
 #include "ir/reason.h"
-#include "kernels/cpu/tiles/image_convolution.h"
+#include "kernels/cpu/batch_inner/image_convolution.h"
 #include "kernels/cpu/tiles/pixel_weight_gradient.h"
 #include "kernels/cpu/tiles/tile_gemm.h"
 #include "ops/offers/batch_inner.h"

@@ -9,7 +9,7 @@
 #include "kernels/cpu/tiles/tile_gemm.h"
 #include "ops/offers/contraction.h"
 #include "ops/offers/pairs.h"
-#include "ops/simulated/tf32.h"
+#include "ops/offers/tf32.h"
 
 namespace narrowgauge {
 

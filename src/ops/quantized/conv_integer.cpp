@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/quantized/conv_integer.h"
 
-#include "ops/nn/conv_reference.h"
-#include "ops/nn/conv_window.h"
+#include "ops/convolution/conv_reference.h"
+#include "ops/convolution/conv_window.h"
 #include "ops/no_gradient.h"
 #include "ops/offers/contraction.h"
 #include "ops/quantized/int8.h"

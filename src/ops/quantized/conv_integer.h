@@ -5,7 +5,7 @@
 #include <string>
 
 #include "narrowgauge/op_record.h"
-#include "ops/nn/window.h"
+#include "ops/pool/window.h"
 
 namespace narrowgauge {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/quantized/fake_quantize.h"
 
-#include "ops/control/composite.h"
-#include "ops/elementwise/expression.h"
-#include "ops/math/min_max.h"
+#include "ops/axes/axes.h"
+#include "ops/composition/composite.h"
+#include "ops/pointwise/expression.h"
+#include "ops/pointwise/min_max.h"
 #include "ops/quantized/quantize_linear.h"
-#include "ops/shape/axes.h"
 #include "ops/shape/reshape.h"
 #include "ops/table.h"
 

@@ -5,8 +5,8 @@
 #include <array>
 #include <cmath>
 
+#include "ops/axes/axes.h"
 #include "ops/offers/contraction.h"
-#include "ops/shape/axes.h"
 
 namespace narrowgauge {
 

@@ -6,9 +6,9 @@
 #include <functional>
 #include <string_view>
 
-#include "kernels/cpu/bytes/int8_gemm.h"
+#include "kernels/cpu/int8/int8_gemm.h"
 #include "narrowgauge/op_record.h"
-#include "ops/nn/conv_reference.h"
+#include "ops/convolution/conv_reference.h"
 #include "ops/reference.h"
 
 namespace narrowgauge {

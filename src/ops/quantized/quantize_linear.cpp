@@ -2,13 +2,13 @@
 #include "ops/quantized/quantize_linear.h"
 
 #include "narrowgauge/graph.h"
-#include "ops/elementwise/expression.h"
-#include "ops/elementwise/in_dtype.h"
-#include "ops/math/reduce.h"
+#include "ops/axes/axes.h"
+#include "ops/index/pad.h"
 #include "ops/no_gradient.h"
+#include "ops/pointwise/expression.h"
+#include "ops/pointwise/in_dtype.h"
 #include "ops/quantized/quantize_linear_kernels.h"
-#include "ops/shape/axes.h"
-#include "ops/shape/pad.h"
+#include "ops/reduce/reduce.h"
 #include "ops/shape/reshape.h"
 #include "ops/table.h"
 

@@ -3,12 +3,12 @@
 
 #include <cmath>
 
-#include "kernels/cpu/bytes/quantize.h"
-#include "kernels/cpu/core/convert.h"
-#include "kernels/cpu/core/keep_subnormals.h"
+#include "kernels/cpu/convert/convert.h"
+#include "kernels/cpu/convert/keep_subnormals.h"
+#include "kernels/cpu/core/quantize.h"
+#include "ops/axes/axis.h"
 #include "ops/quantized/quantize_linear.h"
 #include "ops/reference.h"
-#include "ops/shape/axis.h"
 #include "tensor/dtype_sets.h"
 #include "tensor/values.h"
 

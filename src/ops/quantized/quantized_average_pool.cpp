@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "kernels/cpu/bytes/byte_average_pool.h"
-#include "ops/nn/averaging.h"
+#include "kernels/cpu/pool/byte_average_pool.h"
 #include "ops/no_gradient.h"
 #include "ops/offers/contraction.h"
+#include "ops/pool/averaging.h"
 #include "ops/quantized/int8.h"
 #include "ops/quantized/quantized_offer.h"
 #include "ops/table.h"

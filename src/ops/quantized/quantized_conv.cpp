@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/quantized/quantized_conv.h"
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "kernels/cpu/bytes/quantized_tiles.h"
 #include "kernels/cpu/bytes/woven_depthwise.h"
 #include "kernels/cpu/images/quantized_image.h"
 #include "kernels/cpu/onednn/quantized.h"
-#include "ops/nn/conv_reference.h"
-#include "ops/nn/conv_window.h"
+#include "ops/convolution/conv_reference.h"
+#include "ops/convolution/conv_window.h"
 #include "ops/no_gradient.h"
 #include "ops/offers/contraction.h"
 #include "ops/quantized/int8.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ops/elementwise/expression.h"
+#include "ops/pointwise/expression.h"
 
 namespace narrowgauge {
 

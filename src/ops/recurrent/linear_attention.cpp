@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "ops/control/composite.h"
+#include "ops/composition/composite.h"
 #include "ops/control/control_flow.h"
-#include "ops/elementwise/in_dtype.h"
 #include "ops/math/matmul.h"
+#include "ops/pointwise/in_dtype.h"
 #include "ops/shape/reshape.h"
 #include "ops/shape/transpose.h"
 #include "ops/table.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/recurrent/lstm.h"
 
-#include "ops/control/composite.h"
+#include "ops/composition/composite.h"
 #include "ops/math/matmul.h"
 #include "ops/table.h"
 

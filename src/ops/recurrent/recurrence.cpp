@@ -6,12 +6,12 @@
 #include <numeric>
 
 #include "ops/control/control_flow.h"
-#include "ops/math/arithmetic.h"
-#include "ops/math/comparison.h"
+#include "ops/index/gather.h"
 #include "ops/math/matmul.h"
-#include "ops/math/min_max.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/comparison.h"
+#include "ops/pointwise/min_max.h"
 #include "ops/shape/concat.h"
-#include "ops/shape/gather.h"
 #include "ops/shape/reshape.h"
 #include "ops/shape/transpose.h"
 

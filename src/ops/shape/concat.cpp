@@ -4,11 +4,11 @@
 #include <algorithm>
 
 #include "narrowgauge/graph.h"
+#include "ops/axes/axes.h"
+#include "ops/axes/move.h"
+#include "ops/indexing.h"
 #include "ops/offers/batch_inner.h"
 #include "ops/reference.h"
-#include "ops/shape/axes.h"
-#include "ops/shape/indexing.h"
-#include "ops/shape/move.h"
 #include "ops/shape/reshape.h"
 #include "ops/table.h"
 

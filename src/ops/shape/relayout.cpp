@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "ops/axes/move.h"
 #include "ops/reference.h"
-#include "ops/shape/move.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

@@ -2,10 +2,10 @@
 #include "ops/shape/reshape.h"
 
 #include "narrowgauge/graph.h"
+#include "ops/axes/move.h"
 #include "ops/elementwise/elementwise.h"
-#include "ops/math/broadcast_gradient.h"
 #include "ops/reference.h"
-#include "ops/shape/move.h"
+#include "ops/shape/broadcast_gradient.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "ops/control/composite.h"
+#include "ops/axes/axes.h"
+#include "ops/composition/composite.h"
 #include "ops/no_gradient.h"
-#include "ops/shape/axes.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

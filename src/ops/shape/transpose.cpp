@@ -4,10 +4,10 @@
 #include <numeric>
 
 #include "narrowgauge/graph.h"
+#include "ops/axes/axes.h"
+#include "ops/axes/move.h"
+#include "ops/indexing.h"
 #include "ops/reference.h"
-#include "ops/shape/axes.h"
-#include "ops/shape/indexing.h"
-#include "ops/shape/move.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

@@ -3,7 +3,7 @@
 
 #include "base/enumerate.h"
 #include "narrowgauge/graph.h"
-#include "ops/shape/axes.h"
+#include "ops/axes/axes.h"
 #include "ops/shape/reshape.h"
 #include "ops/table.h"
 

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <numbers>
 
-#include "ops/control/composite.h"
-#include "ops/elementwise/expression.h"
+#include "ops/axes/axes.h"
+#include "ops/composition/composite.h"
+#include "ops/index/gather.h"
 #include "ops/math/matmul.h"
-#include "ops/shape/axes.h"
-#include "ops/shape/gather.h"
+#include "ops/pointwise/expression.h"
 #include "ops/shape/reshape.h"
 #include "ops/shape/transpose.h"
 #include "ops/table.h"

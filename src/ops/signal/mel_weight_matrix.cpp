@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "narrowgauge/graph.h"
-#include "ops/control/composite.h"
+#include "ops/composition/composite.h"
 #include "ops/no_gradient.h"
 #include "ops/table.h"
 

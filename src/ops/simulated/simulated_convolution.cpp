@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "ops/elementwise/in_dtype.h"
 #include "ops/offers/convolution.h"
-#include "ops/simulated/simulated.h"
-#include "ops/simulated/simulated_sums.h"
+#include "ops/pointwise/in_dtype.h"
+#include "ops/units/simulated.h"
+#include "ops/units/simulated_sums.h"
 
 namespace narrowgauge {
 

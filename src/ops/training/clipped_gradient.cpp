@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "ops/control/composite.h"
-#include "ops/elementwise/in_dtype.h"
-#include "ops/math/min_max.h"
+#include "ops/composition/composite.h"
 #include "ops/no_gradient.h"
+#include "ops/pointwise/in_dtype.h"
+#include "ops/pointwise/min_max.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

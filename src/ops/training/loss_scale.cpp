@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "kernels/cpu/update/gradient_health.h"
+#include "ops/axes/axis.h"
 #include "ops/no_gradient.h"
 #include "ops/reference.h"
-#include "ops/shape/axis.h"
 #include "ops/table.h"
 #include "tensor/dtype_sets.h"
 

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/control/composite.h"
-#include "ops/elementwise/expression.h"
-#include "ops/elementwise/in_dtype.h"
+#include "ops/composition/composite.h"
 #include "ops/math/matmul.h"
-#include "ops/math/min_max.h"
-#include "ops/math/reduce.h"
+#include "ops/pointwise/expression.h"
+#include "ops/pointwise/in_dtype.h"
+#include "ops/pointwise/min_max.h"
+#include "ops/reduce/reduce.h"
 #include "ops/shape/reshape.h"
 #include "ops/table.h"
 #include "ops/training/update_op.h"

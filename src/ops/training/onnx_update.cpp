@@ -5,9 +5,9 @@
 
 #include "base/enumerate.h"
 #include "base/indexed_vector.h"
-#include "ops/control/composite.h"
-#include "ops/elementwise/in_dtype.h"
+#include "ops/composition/composite.h"
 #include "ops/no_gradient.h"
+#include "ops/pointwise/in_dtype.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

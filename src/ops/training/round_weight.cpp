@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "ops/axes/axis.h"
 #include "ops/nn/random_key.h"
 #include "ops/no_gradient.h"
-#include "ops/shape/axis.h"
 #include "ops/table.h"
 #include "ops/training/update_op.h"
 #include "tensor/dtype_sets.h"

@@ -3,8 +3,8 @@
 
 #include <limits>
 
+#include "ops/axes/axis.h"
 #include "ops/nn/random_key.h"
-#include "ops/shape/axis.h"
 #include "ops/training/update_ports.h"
 #include "tensor/dtype_sets.h"
 

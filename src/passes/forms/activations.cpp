@@ -6,8 +6,8 @@
 #include "ops/activation/gelu.h"
 #include "ops/activation/sigmoid.h"
 #include "ops/activation/swish.h"
-#include "ops/math/arithmetic.h"
-#include "ops/math/exponential.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/exponential.h"
 #include "passes/forms/form.h"
 
 namespace narrowgauge {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An operand that is expanded to the shape of the other, which broadcasting does by itself: nothing
 // has to be stored.
-#include "ops/math/arithmetic.h"
-#include "ops/shape/expand.h"
+#include "ops/index/expand.h"
+#include "ops/pointwise/arithmetic.h"
 #include "ops/shape/reshape.h"
 #include "passes/forms/form.h"
 

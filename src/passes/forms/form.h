@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "passes/rebuild.h"
+#include "passes/core/rebuild.h"
 
 namespace narrowgauge {
 

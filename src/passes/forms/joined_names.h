@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "passes/rebuild.h"
+#include "passes/core/rebuild.h"
 
 namespace narrowgauge {
 

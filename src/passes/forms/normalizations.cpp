@@ -2,13 +2,13 @@
 // (x - mean) / sqrt(variance + epsilon) over the last axes as LayerNormalization (Ba et al. 2016),
 // over the channels of a group as GroupNormalization (Wu and He 2018); x / sqrt(mean of squares +
 // epsilon) as RMSNormalization (Zhang and Sennrich 2019).
-#include "ops/math/arithmetic.h"
-#include "ops/math/exponential.h"
-#include "ops/math/reduce.h"
-#include "ops/nn/group_normalization.h"
-#include "ops/nn/layer_normalization.h"
-#include "ops/nn/rms_normalization.h"
-#include "ops/shape/axes.h"
+#include "ops/axes/axes.h"
+#include "ops/normalization/group_normalization.h"
+#include "ops/normalization/layer_normalization.h"
+#include "ops/normalization/rms_normalization.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/exponential.h"
+#include "ops/reduce/reduce.h"
 #include "ops/shape/reshape.h"
 #include "ops/shape/views.h"
 #include "passes/forms/form.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // An op in f32 between casts from 16 bits and back to them as that op in 16 bits, where it computes
 // in f32 inside anyway.
-#include "ops/math/cast.h"
 #include "ops/nn/attention.h"
-#include "ops/nn/layer_normalization.h"
+#include "ops/normalization/layer_normalization.h"
+#include "ops/pointwise/cast.h"
 #include "passes/forms/form.h"
 #include "tensor/dtype_sets.h"
 

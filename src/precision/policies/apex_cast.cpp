@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "precision/parameters.h"
-#include "precision/policy.h"
-#include "precision/whole_network.h"
+#include "precision/colouring/policy.h"
+#include "precision/colouring/whole_network.h"
+#include "precision/plans/parameters.h"
 
 namespace narrowgauge {
 namespace {

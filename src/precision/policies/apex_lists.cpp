@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "precision/node_by_node.h"
-#include "precision/policy.h"
+#include "precision/colouring/node_by_node.h"
+#include "precision/colouring/policy.h"
 
 namespace narrowgauge {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "precision/lists.h"
-#include "precision/policy.h"
+#include "precision/colouring/lists.h"
+#include "precision/colouring/policy.h"
 
 namespace narrowgauge {
 namespace {

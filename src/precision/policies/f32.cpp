@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "precision/fingerprint.h"
-#include "precision/overrides.h"
-#include "precision/plan_text.h"
-#include "precision/policy.h"
-#include "precision/vertices.h"
+#include "precision/colouring/policy.h"
+#include "precision/plans/fingerprint.h"
+#include "precision/plans/overrides.h"
+#include "precision/plans/plan_text.h"
+#include "precision/vertices/vertices.h"
 
 namespace narrowgauge {
 namespace {

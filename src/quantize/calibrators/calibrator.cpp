@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "base/nearest.h"
+#include "base/text/nearest.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "narrowgauge/metrics.h"
 
 namespace narrowgauge {

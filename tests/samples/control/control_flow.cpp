@@ -2,8 +2,8 @@
 #include "ops/control/control_flow.h"
 
 #include "narrowgauge/graph.h"
-#include "ops/math/arithmetic.h"
-#include "ops/math/comparison.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/comparison.h"
 #include "samples/samples.h"
 
 namespace narrowgauge {

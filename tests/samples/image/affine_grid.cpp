@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/image/affine_grid.h"
 
-#include "ops/shape/axes.h"
+#include "ops/axes/axes.h"
 #include "samples/samples.h"
 
 namespace narrowgauge {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/image/resize.h"
 
-#include "ops/shape/axes.h"
+#include "ops/axes/axes.h"
 #include "samples/quantized/bytes.h"
 #include "samples/samples.h"
 

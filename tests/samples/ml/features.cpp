@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "ops/shape/axes.h"
+#include "ops/axes/axes.h"
 #include "samples/samples.h"
 
 namespace narrowgauge {

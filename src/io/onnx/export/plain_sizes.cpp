@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "base/enumerate.h"
-#include "ops/shape/axes.h"
+#include "ops/axes/axes.h"
+#include "ops/index/expand.h"
 #include "ops/shape/concat.h"
-#include "ops/shape/expand.h"
 #include "ops/shape/reshape.h"
 #include "ops/shape/shape_of.h"
 #include "ops/shape/views.h"
-#include "passes/rebuild.h"
+#include "passes/core/rebuild.h"
 
 namespace narrowgauge::onnx {
 

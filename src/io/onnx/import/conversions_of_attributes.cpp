@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/ascii.h"
+#include "base/text/ascii.h"
 #include "io/onnx/import/conversions.h"
 #include "io/onnx/import/types.h"
 

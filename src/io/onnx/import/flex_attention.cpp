@@ -10,11 +10,11 @@
 #include "io/onnx/import/handlers.h"
 #include "io/onnx/import/importer.h"
 #include "io/onnx/import/types.h"
-#include "ops/elementwise/in_dtype.h"
-#include "ops/math/arithmetic.h"
-#include "ops/math/cast.h"
 #include "ops/math/matmul.h"
 #include "ops/nn/softmax.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/cast.h"
+#include "ops/pointwise/in_dtype.h"
 #include "ops/shape/reshape.h"
 
 namespace narrowgauge::onnx {

@@ -5,7 +5,7 @@
 
 #include "base/enumerate.h"
 #include "ir/attributes.h"
-#include "ops/control/interpret.h"
+#include "ops/composition/interpret.h"
 #include "ops/quantized/quantize_linear.h"
 
 namespace narrowgauge::onnx {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ai.onnx.preview.training's Gradient: derivatives of one value by others, as nodes of the graph.
 #include "io/onnx/import/handlers.h"
-#include "passes/differentiate.h"
+#include "passes/training/differentiate.h"
 
 namespace narrowgauge::onnx {
 

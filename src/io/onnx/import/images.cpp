@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "base/log.h"
-#include "io/images/formats.h"
-#include "io/images/image.h"
 #include "io/onnx/import/handlers.h"
+#include "io/pictures/formats.h"
+#include "io/pictures/image.h"
 
 namespace narrowgauge::onnx {
 

@@ -14,10 +14,10 @@
 #include "io/onnx/parameter_port.h"
 #include "ir/attributes.h"
 #include "ir/unknown_op.h"
-#include "ops/math/cast.h"
+#include "ops/pointwise/cast.h"
 #include "ops/table.h"
-#include "passes/drop_identities.h"
-#include "passes/remove_dead_code.h"
+#include "passes/simplify/drop_identities.h"
+#include "passes/simplify/remove_dead_code.h"
 
 namespace narrowgauge::onnx {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "io/onnx/import/importer.h"
-#include "ops/shape/axes.h"
+#include "ops/axes/axes.h"
 
 namespace narrowgauge::onnx {
 

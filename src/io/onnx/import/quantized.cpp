@@ -6,13 +6,13 @@
 #include "narrowgauge/graph.h"
 #include "ops/activation/linear_units.h"
 #include "ops/activation/sigmoid.h"
-#include "ops/math/arithmetic.h"
 #include "ops/math/gemm.h"
-#include "ops/math/reduce.h"
-#include "ops/math/where.h"
-#include "ops/nn/average_pool.h"
 #include "ops/nn/softmax.h"
+#include "ops/pointwise/arithmetic.h"
+#include "ops/pointwise/where.h"
+#include "ops/pool/average_pool.h"
 #include "ops/quantized/quantize_linear.h"
+#include "ops/reduce/reduce.h"
 #include "ops/shape/concat.h"
 
 namespace narrowgauge::onnx {

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "base/enumerate.h"
-#include "passes/rebuild.h"
-#include "passes/remove_dead_code.h"
+#include "passes/core/rebuild.h"
+#include "passes/simplify/remove_dead_code.h"
 
 namespace narrowgauge::onnx {
 

@@ -5,10 +5,10 @@
 
 #include "base/enumerate.h"
 #include "io/onnx/import/region.h"
+#include "ops/axes/axes.h"
 #include "ops/control/control_flow.h"
-#include "ops/shape/axes.h"
+#include "ops/index/gather.h"
 #include "ops/shape/concat.h"
-#include "ops/shape/gather.h"
 #include "ops/shape/transpose.h"
 #include "ops/shape/views.h"
 

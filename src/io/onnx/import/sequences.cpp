@@ -6,7 +6,7 @@
 #include "base/enumerate.h"
 #include "io/onnx/import/handlers.h"
 #include "io/onnx/import/importer.h"
-#include "ops/shape/axes.h"
+#include "ops/axes/axes.h"
 #include "ops/shape/concat.h"
 #include "ops/shape/views.h"
 

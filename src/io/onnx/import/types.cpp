@@ -4,8 +4,8 @@
 #include <set>
 #include <string_view>
 
-#include "base/ascii.h"
 #include "base/enumerate.h"
+#include "base/text/ascii.h"
 #include "narrowgauge/graph.h"
 
 namespace narrowgauge::onnx {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/amx/tiles.amx.h"
 #include "kernels/cpu/attention/attention_rows.h"
 #include "kernels/cpu/attention/attention_shares.amx.h"
-#include "kernels/cpu/tiles/tiles.amx.h"
 
 namespace narrowgauge::cpu::amx {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/attention/attention_loops.h"
-#include "kernels/cpu/core/simd_avx512.h"
+#include "kernels/cpu/lanes/simd_avx512.h"
 
 namespace narrowgauge::cpu::avx512 {
 

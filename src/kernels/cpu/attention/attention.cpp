@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "base/cpu.h"
-#include "base/parallel.h"
+#include "base/machine/cpu.h"
+#include "base/threads/parallel.h"
 #include "kernels/cpu/attention/attention_loops.h"
-#include "kernels/cpu/core/simd.h"
+#include "kernels/cpu/lanes/simd.h"
 
 namespace narrowgauge::cpu {
 

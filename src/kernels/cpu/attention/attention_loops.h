@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "kernels/cpu/attention/attention_rows.h"
-#include "kernels/cpu/core/row_math_loops.h"
+#include "kernels/cpu/lanes/row_math_loops.h"
 
 namespace narrowgauge::cpu {
 

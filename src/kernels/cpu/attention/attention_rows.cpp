@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/cpu/core/random_fill.h"
+#include "kernels/cpu/random/random_fill.h"
 
 namespace narrowgauge::cpu {
 namespace {

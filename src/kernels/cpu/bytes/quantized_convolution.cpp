@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "ir/reason.h"
 #include "kernels/cpu/bytes/quantized_depthwise.h"
 #include "kernels/cpu/bytes/quantized_pixels.h"

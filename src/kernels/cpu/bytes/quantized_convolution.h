@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "kernels/cpu/bytes/int8_gemm.h"
 #include "kernels/cpu/contraction/contraction.h"
+#include "kernels/cpu/int8/int8_gemm.h"
 
 namespace narrowgauge::cpu {
 

@@ -5,10 +5,10 @@
 
 #include <cmath>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "kernels/cpu/bytes/quantized_finish_loops.h"
-#include "kernels/cpu/core/bf16_lanes.h"
-#include "kernels/cpu/core/normal_distribution.h"
+#include "kernels/cpu/lanes/bf16_lanes.h"
+#include "kernels/cpu/random/normal_distribution.h"
 
 namespace narrowgauge::cpu {
 namespace {

@@ -7,8 +7,8 @@
 #include <immintrin.h>
 
 #include "kernels/cpu/bytes/quantized_finish_loops.h"
-#include "kernels/cpu/core/bf16_avx512.h"
-#include "kernels/cpu/core/gelu_avx512.h"
+#include "kernels/cpu/lanes/bf16_avx512.h"
+#include "kernels/cpu/lanes/gelu_avx512.h"
 
 namespace narrowgauge::cpu::avx512 {
 

@@ -5,7 +5,7 @@
 
 #include "kernels/cpu/bytes/byte_sums_avx512.h"
 #include "kernels/cpu/bytes/quantized_finish_avx512.h"
-#include "kernels/cpu/core/assembly_avx512.h"
+#include "kernels/cpu/lanes/assembly_avx512.h"
 
 namespace narrowgauge::cpu::avx512 {
 namespace {

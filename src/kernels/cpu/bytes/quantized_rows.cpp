@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 
 namespace narrowgauge::cpu {
 namespace avx2 {

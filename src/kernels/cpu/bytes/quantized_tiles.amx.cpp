@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/bytes/quantized_tiles.h"
 
+#include "kernels/cpu/amx/byte_tiles.amx.h"
 #include "kernels/cpu/bytes/quantized_finish_avx512.h"
-#include "kernels/cpu/tiles/byte_tiles.amx.h"
 #include "kernels/cpu/tiles/pixel_loop.amx.h"
 
 namespace narrowgauge::cpu::amx {

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <memory>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "ir/reason.h"
 #include "kernels/cpu/bytes/quantized_lists.h"
 #include "kernels/cpu/tiles/pixel_tasks.h"

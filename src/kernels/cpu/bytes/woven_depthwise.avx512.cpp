@@ -2,7 +2,7 @@
 #include <immintrin.h>
 
 #include "kernels/cpu/bytes/woven_depthwise_line.h"
-#include "kernels/cpu/core/assembly_avx512.h"
+#include "kernels/cpu/lanes/assembly_avx512.h"
 
 namespace narrowgauge::cpu::avx512 {
 namespace {

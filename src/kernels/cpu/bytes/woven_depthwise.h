@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "kernels/cpu/bytes/quantized_convolution.h"
 
 namespace narrowgauge::cpu {

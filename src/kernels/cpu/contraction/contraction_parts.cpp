@@ -5,8 +5,8 @@
 #include <atomic>
 #include <memory>
 
-#include "base/cpu.h"
-#include "base/parallel.h"
+#include "base/machine/cpu.h"
+#include "base/threads/parallel.h"
 #include "kernels/cpu/core/strided_copy.h"
 
 namespace narrowgauge::cpu {

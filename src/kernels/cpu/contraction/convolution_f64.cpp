@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions over f64 in plain loops, each output element summed on its own: for checks, not for
 // speed.
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "kernels/cpu/contraction/contraction_parts.h"
 #include "kernels/cpu/core/view5.h"
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <atomic>
 
-#include "base/parallel.h"
-#include "kernels/cpu/core/convert.h"
+#include "base/threads/parallel.h"
+#include "kernels/cpu/convert/convert.h"
 #include "tensor/values.h"
 
 namespace narrowgauge::cpu {

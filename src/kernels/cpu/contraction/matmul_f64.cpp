@@ -2,7 +2,7 @@
 // Matrix products over f64: rows of the result in parallel, each summed over K in order.
 
 #include "base/indexed_vector.h"
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "kernels/cpu/contraction/contraction_parts.h"
 
 namespace narrowgauge::cpu {

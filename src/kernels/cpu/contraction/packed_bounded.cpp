@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ir/reason.h"
-#include "kernels/cpu/core/convert.h"
+#include "kernels/cpu/convert/convert.h"
 
 namespace narrowgauge::cpu {
 

@@ -6,11 +6,11 @@
 #include <memory>
 #include <optional>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "kernels/cpu/contraction/matmul_operands.h"
-#include "kernels/cpu/core/simd.h"
 #include "kernels/cpu/core/strided_copy.h"
 #include "kernels/cpu/core/workspace.h"
+#include "kernels/cpu/lanes/simd.h"
 #include "tensor/dtype_sets.h"
 
 namespace narrowgauge::cpu {

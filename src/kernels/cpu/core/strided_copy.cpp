@@ -7,9 +7,9 @@
 #include <cstring>
 #include <vector>
 
-#include "base/parallel.h"
-#include "base/stack_room.h"
-#include "kernels/cpu/core/convert.h"
+#include "base/machine/stack_room.h"
+#include "base/threads/parallel.h"
+#include "kernels/cpu/convert/convert.h"
 #include "kernels/cpu/core/strided_run.h"
 
 namespace narrowgauge::cpu {

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstddef>
 
-#include "kernels/cpu/core/convert.h"
+#include "kernels/cpu/convert/convert.h"
 
 namespace narrowgauge::cpu {
 namespace {

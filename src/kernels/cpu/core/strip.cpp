@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "kernels/cpu/core/convert.h"
+#include "kernels/cpu/convert/convert.h"
 
 namespace narrowgauge::cpu {
 namespace {

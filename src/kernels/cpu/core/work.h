@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "kernels/cpu/core/strip.h"
 #include "kernels/cpu/core/view.h"
 

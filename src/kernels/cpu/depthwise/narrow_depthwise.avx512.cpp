@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <immintrin.h>
 
-#include "kernels/cpu/core/assembly_avx512.h"
-#include "kernels/cpu/core/bf16_avx512.h"
 #include "kernels/cpu/depthwise/narrow_depthwise_line.h"
+#include "kernels/cpu/lanes/assembly_avx512.h"
+#include "kernels/cpu/lanes/bf16_avx512.h"
 
 namespace narrowgauge::cpu::avx512 {
 namespace {

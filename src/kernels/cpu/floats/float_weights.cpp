@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 
 namespace narrowgauge::cpu {
 

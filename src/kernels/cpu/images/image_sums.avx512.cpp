@@ -5,8 +5,8 @@
 
 #include <cstring>
 
-#include "kernels/cpu/core/assembly_avx512.h"
-#include "kernels/cpu/core/bf16_avx512.h"
+#include "kernels/cpu/lanes/assembly_avx512.h"
+#include "kernels/cpu/lanes/bf16_avx512.h"
 
 namespace narrowgauge::cpu::avx512 {
 namespace {

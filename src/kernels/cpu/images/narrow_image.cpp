@@ -7,7 +7,7 @@
 
 #include "ir/reason.h"
 #include "kernels/cpu/contraction/packed_bounded.h"
-#include "kernels/cpu/core/convert.h"
+#include "kernels/cpu/convert/convert.h"
 #include "kernels/cpu/core/work.h"
 #include "kernels/cpu/images/image_sums.h"
 #include "kernels/cpu/images/image_window.h"

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "kernels/cpu/contraction/bounded_convolution.h"
 
 namespace narrowgauge::cpu {

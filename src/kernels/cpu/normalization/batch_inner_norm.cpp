@@ -5,8 +5,8 @@
 #include <atomic>
 #include <cmath>
 
-#include "base/cpu.h"
-#include "base/parallel.h"
+#include "base/machine/cpu.h"
+#include "base/threads/parallel.h"
 
 namespace narrowgauge::cpu::batch_inner {
 namespace {

@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "kernels/cpu/normalization/batch_inner_norm.h"
 #include "narrowgauge/error.h"
 

@@ -3,8 +3,8 @@
 #include <array>
 #include <cmath>
 
-#include "base/parallel.h"
-#include "kernels/cpu/core/row_math.h"
+#include "base/threads/parallel.h"
+#include "kernels/cpu/lanes/row_math.h"
 #include "kernels/cpu/normalization/batch_inner_norm.h"
 #include "kernels/cpu/normalization/batch_norm.h"
 

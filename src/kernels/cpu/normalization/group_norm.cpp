@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "kernels/cpu/core/work.h"
 
 namespace narrowgauge::cpu {

@@ -5,10 +5,10 @@
 #include <array>
 #include <cmath>
 
-#include "base/parallel.h"
-#include "kernels/cpu/bytes/quantize.h"
-#include "kernels/cpu/core/random_fill.h"
-#include "kernels/cpu/core/row_math.h"
+#include "base/threads/parallel.h"
+#include "kernels/cpu/core/quantize.h"
+#include "kernels/cpu/lanes/row_math.h"
+#include "kernels/cpu/random/random_fill.h"
 
 namespace narrowgauge::cpu {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/cpu/core/row_math.h"
+#include "kernels/cpu/lanes/row_math.h"
 
 namespace narrowgauge::cpu {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "kernels/cpu/normalization/softmax.h"
 
 namespace narrowgauge::cpu {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "kernels/cpu/contraction/contraction.h"
 #include "kernels/cpu/contraction/contraction_parts.h"
 #include "kernels/cpu/contraction/matmul_operands.h"

@@ -9,8 +9,8 @@
 #include <new>
 #include <utility>
 
-#include "base/cpu.h"
-#include "base/openmp.h"
+#include "base/machine/cpu.h"
+#include "base/machine/openmp.h"
 #include "base/unloading.h"
 #include "kernels/cpu/onednn/keep_statics.h"
 #include "narrowgauge/error.h"

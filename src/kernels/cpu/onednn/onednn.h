@@ -38,7 +38,7 @@ bool same_format(const Format& a, const Format& b);
 std::int64_t format_bytes(const Format& format);
 std::string format_text(const Format& format);  // equal for equal formats alone
 
-// The CPU engine, created under the cap of base/cpu.h. Lives as long as the process.
+// The CPU engine, created under the cap of base/machine/cpu.h. Lives as long as the process.
 dnnl_engine* engine();
 const dnnl_primitive_attr* user_scratchpad();  // attributes: the scratchpad is the caller's
 

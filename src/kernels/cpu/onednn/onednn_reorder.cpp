@@ -7,8 +7,8 @@
 #include <array>
 #include <utility>
 
-#include "base/openmp.h"
-#include "base/parallel.h"
+#include "base/machine/openmp.h"
+#include "base/threads/parallel.h"
 
 namespace narrowgauge::cpu::onednn {
 namespace {

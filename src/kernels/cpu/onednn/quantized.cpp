@@ -8,7 +8,7 @@
 #include <cstring>
 #include <memory>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "ir/reason.h"
 #include "kernels/cpu/bytes/quantized_lists.h"
 #include "kernels/cpu/core/work.h"

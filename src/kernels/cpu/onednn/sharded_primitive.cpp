@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "base/openmp.h"
-#include "base/parallel.h"
-#include "base/stack_room.h"
+#include "base/machine/openmp.h"
+#include "base/machine/stack_room.h"
+#include "base/threads/parallel.h"
 #include "kernels/cpu/core/strided_copy.h"
 #include "kernels/cpu/core/work.h"
 #include "kernels/cpu/core/workspace.h"

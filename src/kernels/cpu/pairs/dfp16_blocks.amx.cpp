@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "kernels/cpu/tiles/tiles.amx.h"
+#include "kernels/cpu/amx/tiles.amx.h"
 
 namespace narrowgauge::cpu::amx {
 namespace {

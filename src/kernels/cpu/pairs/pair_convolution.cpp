@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "base/cpu.h"
-#include "base/parallel.h"
+#include "base/machine/cpu.h"
+#include "base/threads/parallel.h"
 #include "kernels/cpu/pairs/pair_convolution_parts.h"
 #include "kernels/cpu/pairs/pair_products.h"
 #include "kernels/cpu/pairs/pair_unit.h"

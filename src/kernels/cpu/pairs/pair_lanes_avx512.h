@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/cpu/core/transpose_avx512.h"
+#include "kernels/cpu/lanes/transpose_avx512.h"
 #include "kernels/cpu/pairs/pair_unit.h"
 
 namespace narrowgauge::cpu::avx512 {

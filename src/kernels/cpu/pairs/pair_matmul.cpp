@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "kernels/cpu/contraction/matrix_operands.h"
 #include "kernels/cpu/pairs/pair_products.h"
 #include "kernels/cpu/pairs/pair_unit.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/pairs/pair_unit.h"
 
-#include "base/cpu.h"
-#include "kernels/cpu/core/convert.h"
+#include "base/machine/cpu.h"
+#include "kernels/cpu/convert/convert.h"
 #include "kernels/cpu/pairs/pair_work.h"
 #include "tensor/dtype_sets.h"
 

@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/cpu/core/convert.h"
+#include "kernels/cpu/convert/convert.h"
 #include "kernels/cpu/pairs/pair_convolution_parts.h"
 #include "kernels/cpu/pairs/pair_unit.h"
 #include "kernels/cpu/pairs/pair_work.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/pool/batch_inner_pool.h"
 
-#include "kernels/cpu/tiles/row_formats.amx.h"
+#include "kernels/cpu/amx/row_formats.amx.h"
 
 namespace narrowgauge::cpu::amx {
 namespace {

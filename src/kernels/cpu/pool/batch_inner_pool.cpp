@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include "base/cpu.h"
 #include "base/indexed_vector.h"
-#include "base/parallel.h"
+#include "base/machine/cpu.h"
+#include "base/threads/parallel.h"
 
 namespace narrowgauge::cpu {
 namespace {

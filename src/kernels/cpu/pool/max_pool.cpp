@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "base/indexed_vector.h"
-#include "base/stack_room.h"
+#include "base/machine/stack_room.h"
 #include "kernels/cpu/pool/pool_places.h"
 
 namespace narrowgauge::cpu {

@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "kernels/cpu/core/strided_run.h"
 #include "kernels/cpu/core/view5.h"
 #include "kernels/cpu/pool/pooling.h"

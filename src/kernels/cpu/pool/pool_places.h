@@ -3,7 +3,7 @@
 // until all of its window is read.
 #pragma once
 
-#include "base/stack_room.h"
+#include "base/machine/stack_room.h"
 #include "kernels/cpu/core/work.h"
 #include "kernels/cpu/pool/pool_grid.h"
 

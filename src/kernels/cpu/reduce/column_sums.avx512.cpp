@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/reduce/column_sums.h"
 
-#include "kernels/cpu/core/simd_avx512.h"
+#include "kernels/cpu/lanes/simd_avx512.h"
 #include "kernels/cpu/reduce/column_sums_loops.h"
 
 namespace narrowgauge::cpu::avx512 {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 
-#include "base/cpu.h"
-#include "base/parallel.h"
-#include "kernels/cpu/core/simd.h"
+#include "base/machine/cpu.h"
+#include "base/threads/parallel.h"
+#include "kernels/cpu/lanes/simd.h"
 #include "kernels/cpu/reduce/column_sums_loops.h"
 
 namespace narrowgauge::cpu {

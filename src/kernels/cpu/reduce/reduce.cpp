@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/parallel.h"
-#include "kernels/cpu/core/row_math.h"
+#include "base/threads/parallel.h"
+#include "kernels/cpu/lanes/row_math.h"
 
 namespace narrowgauge::cpu {
 namespace {

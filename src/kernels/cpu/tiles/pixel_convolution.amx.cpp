@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/tiles/pixel_convolution.h"
 
-#include "kernels/cpu/core/gelu_avx512.h"
+#include "kernels/cpu/amx/row_formats.amx.h"
+#include "kernels/cpu/lanes/gelu_avx512.h"
 #include "kernels/cpu/tiles/pixel_loop.amx.h"
-#include "kernels/cpu/tiles/row_formats.amx.h"
 
 namespace narrowgauge::cpu::amx {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "ir/reason.h"
-#include "kernels/cpu/tiles/batch_inner_convolution.h"
+#include "kernels/cpu/batch_inner/batch_inner_convolution.h"
 #include "kernels/cpu/tiles/pixel_tasks.h"
 
 namespace narrowgauge::cpu {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/tiles/pixel_lines.h"
 
-#include "kernels/cpu/tiles/split_tiles.amx.h"
+#include "kernels/cpu/batch_inner/split_tiles.amx.h"
 
 namespace narrowgauge::cpu::amx {
 

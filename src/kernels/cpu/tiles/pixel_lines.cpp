@@ -5,8 +5,8 @@
 #include <array>
 #include <cstring>
 
-#include "kernels/cpu/bytes/int8_gemm.h"
 #include "kernels/cpu/core/work.h"
+#include "kernels/cpu/int8/int8_gemm.h"
 
 namespace narrowgauge::cpu {
 namespace {

@@ -5,8 +5,8 @@
 
 #ifdef __AMX_BF16__
 
+#include "kernels/cpu/amx/tiles.amx.h"
 #include "kernels/cpu/tiles/tile_cut.h"
-#include "kernels/cpu/tiles/tiles.amx.h"
 
 namespace narrowgauge::cpu::amx {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/tiles/pixel_weight_gradient.h"
 
-#include "kernels/cpu/tiles/tiles.amx.h"
+#include "kernels/cpu/amx/tiles.amx.h"
 
 namespace narrowgauge::cpu::amx {
 namespace {

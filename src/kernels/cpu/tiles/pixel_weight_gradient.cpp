@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include "base/cpu.h"
-#include "base/parallel.h"
-#include "kernels/cpu/core/convert.h"
+#include "base/machine/cpu.h"
+#include "base/threads/parallel.h"
+#include "kernels/cpu/convert/convert.h"
 #include "kernels/cpu/core/work.h"
 
 namespace narrowgauge::cpu {

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "kernels/cpu/core/work.h"
 
 namespace narrowgauge::cpu {

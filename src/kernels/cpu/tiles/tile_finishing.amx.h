@@ -6,9 +6,9 @@
 
 #ifdef __AMX_BF16__
 
-#include "kernels/cpu/core/gelu_avx512.h"
+#include "kernels/cpu/amx/tiles.amx.h"
+#include "kernels/cpu/lanes/gelu_avx512.h"
 #include "kernels/cpu/tiles/tile_gemm_plan.h"
-#include "kernels/cpu/tiles/tiles.amx.h"
 
 namespace narrowgauge::cpu::amx {
 

@@ -6,11 +6,11 @@
 #include <atomic>
 #include <memory>
 
-#include "base/cpu.h"
-#include "base/parallel.h"
+#include "base/machine/cpu.h"
+#include "base/threads/parallel.h"
 #include "kernels/cpu/contraction/contraction_parts.h"
 #include "kernels/cpu/contraction/matmul_operands.h"
-#include "kernels/cpu/core/convert.h"
+#include "kernels/cpu/convert/convert.h"
 #include "kernels/cpu/core/strip.h"
 #include "kernels/cpu/tiles/tile_gemm_plan.h"
 #include "tensor/dtype_sets.h"

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "kernels/cpu/tiles/tile_gemm.h"
 #include "kernels/cpu/tiles/tile_packer.h"
 

@@ -5,8 +5,8 @@
 #include <array>
 #include <cmath>
 
-#include "base/cpu.h"
-#include "base/parallel.h"
+#include "base/machine/cpu.h"
+#include "base/threads/parallel.h"
 
 namespace narrowgauge::cpu {
 namespace {

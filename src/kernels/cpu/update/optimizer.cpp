@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "kernels/cpu/update/stochastic_rounding.h"
 #include "narrowgauge/error.h"
 

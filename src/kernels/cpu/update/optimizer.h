@@ -9,8 +9,8 @@
 #include <optional>
 #include <span>
 
-#include "base/parallel.h"
 #include "base/random.h"
+#include "base/threads/parallel.h"
 #include "kernels/cpu/core/strip.h"
 
 namespace narrowgauge::cpu {

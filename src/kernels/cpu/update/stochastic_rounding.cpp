@@ -4,7 +4,7 @@
 #include <array>
 #include <bit>
 
-#include "kernels/cpu/core/random_fill.h"
+#include "kernels/cpu/random/random_fill.h"
 #include "narrowgauge/error.h"
 #include "tensor/values.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/stem_table.h"
-#include "ops/training/learning_rate.h"
+#include "ops/training/schedules/learning_rate.h"
 
 namespace narrowgauge {
 
