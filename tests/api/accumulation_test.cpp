@@ -99,6 +99,25 @@ TEST(accumulation, drops_other_elements_in_each_part) {
   EXPECT_GT(std::abs(twice.trainer.step(batch).loss - first), 1e-3);
 }
 
+// A rate of 0 leaves the weights, so that each loss shows its own random numbers alone.
+TEST(accumulation, draws_in_each_part_what_a_step_of_its_own_would) {
+  const auto network = [](Network& net) {
+    return net.linear(net.dropout(net.flatten(net.input("images", {net.batch(), 1, 12, 12})), 0.5),
+                      4);
+  };
+  const auto half = small_batch(0, 16);
+  auto batch = small_batch(0, 32);
+  for (std::size_t i = 0; i < 2; ++i)
+    for (const std::int64_t part : {0, 1})
+      std::memcpy(batch[i].data() + part * half[i].bytes(), half[i].data(),
+                  static_cast<std::size_t>(half[i].bytes()));
+  Training parts(network, sgd(0), 2), steps(network, sgd(0), 1);
+  for (int step = 0; step < 3; ++step) {
+    const double first = steps.trainer.step(half).loss, second = steps.trainer.step(half).loss;
+    EXPECT_NEAR(parts.trainer.step(batch).loss, (first + second) / 2, 1e-5) << step;
+  }
+}
+
 TEST(accumulation, skips_the_whole_step_where_one_part_overflows) {
   Optimizer optimizer = changing(sgd(0.05));
   enable_mixed_precision(optimizer, DType::f16);

@@ -205,6 +205,11 @@ TEST(generate, refuses_models_and_prompts_that_do_not_fit) {
   EXPECT_THROW(generate(other, *bytes, "a"), UsageError);
   EXPECT_THROW(generate_tokens(model, Tokens{}, 1, {}), UsageError);
   EXPECT_THROW(generate_tokens(model, Tokens{256}, 1, {}), UsageError);
+  try {
+    generate_tokens(model, Tokens{256}, 1, {});
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(), "generate: expected tokens from 0 to 255, got 256");
+  }
   EXPECT_THROW(generate_tokens(model, Tokens{-1}, 1, {}), UsageError);
   EXPECT_THROW(generate_tokens(model, Tokens{1}, -1, {}), UsageError);
   EXPECT_THROW(generate(model, *make_tokenizer({.kind = "word"}, "a b"), "a"), UsageError);

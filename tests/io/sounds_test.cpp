@@ -105,6 +105,15 @@ TEST(sounds, silence_is_black) {
       std::ranges::all_of(picture.values<std::uint8_t>(), [](int pixel) { return pixel == 0; }));
 }
 
+TEST(sounds, of_mpeg_layer_three_begin_with_a_tag_or_with_a_frame) {
+  EXPECT_TRUE(is_mp3("ID3\x04"));
+  EXPECT_TRUE(is_mp3("\xff\xfb\x90"));
+  EXPECT_TRUE(is_mp3("\xff\xe3"));
+  EXPECT_FALSE(is_mp3("\xff\xf1\x50"));  // ADTS of AAC
+  EXPECT_FALSE(is_mp3("\xfb\xff"));
+  EXPECT_FALSE(is_mp3("\xff"));
+}
+
 TEST(sounds, that_are_broken_are_refused) {
   const std::string whole = wav_of(tone(440, 0.2, 16000), 16000);
   EXPECT_EQ(refusal_of(whole), "");

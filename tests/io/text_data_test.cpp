@@ -63,6 +63,16 @@ TEST(read_text, takes_a_folder_in_two_parts) {
   EXPECT_EQ(split.test, "three");
 }
 
+TEST(read_text, tells_where_the_first_part_of_a_folder_is_no_utf8_before_the_second) {
+  const TemporaryFolder folder;
+  write_file(folder / "train.txt", "one\xff two");
+  write_file(folder / "test.txt", "th\xffree");
+  EXPECT_EQ(read_text(folder.path()).first_replaced, 3);
+  EXPECT_EQ(read_text(folder.path()).replaced, 2);
+  write_file(folder / "train.txt", "one two");
+  EXPECT_EQ(read_text(folder.path()).first_replaced, 2);
+}
+
 TEST(read_text, replaces_and_counts_what_is_no_utf8) {
   const TextSplit split = read(
       "ab\xff"

@@ -37,5 +37,17 @@ TEST(conv_transpose, output_padding_counts_among_the_pads_of_output_shape) {
   EXPECT_EQ(to_doubles(run_op(op, {x, w})[0]), (std::vector<double>{13, 20, 30}));
 }
 
+TEST(conv_transpose, pads_may_leave_nothing_but_not_less) {
+  const auto size_with = [](std::int64_t pad) {
+    Graph graph("cut");
+    const Value x = graph.input("x", TensorType::parse("f32[1,1,1]"));
+    const Value w = graph.input("w", TensorType::parse("f32[1,1,5]"));
+    return graph.type(graph.add(ConvTranspose{.pads = {3, pad}}, {x, w})).shape.back().value();
+  };
+  EXPECT_EQ(size_with(1), 1);
+  EXPECT_EQ(size_with(2), 0);
+  EXPECT_THROW(size_with(3), UsageError);
+}
+
 }  // namespace
 }  // namespace narrowgauge::conv_transpose_test

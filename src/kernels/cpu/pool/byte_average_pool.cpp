@@ -20,14 +20,14 @@ constexpr std::int64_t average_lanes = 16;  // channels that are added together
 constexpr std::int64_t few_windows = 64;
 constexpr std::int64_t most_narrow = 128;  // bytes whose sum is within 16 bits
 
-struct Taps {
+struct AverageTaps {
   std::int64_t begin, count, counted;  // the first place in x, places in x, places that count
 };
 
 struct AveragePoolAxis : WindowAxis {
   std::int64_t pad_end = 0;
   std::int64_t x_step = 0, y_step = 0;  // from element to element
-  Taps taps(std::int64_t at, PoolCount how) const {
+  AverageTaps taps(std::int64_t at, PoolCount how) const {
     const std::int64_t first = at * stride - pad;
     const auto before = [&](std::int64_t end) {  // taps whose place is below `end`
       const std::int64_t apart = end - first;
@@ -198,7 +198,7 @@ class ByteAveragePool {
     std::int64_t from = pixel * x_.strides[0], to = pixel * y_.strides[0], counted = 1;
     Places places{};
     for (std::size_t i = 0; i < 3; ++i) {
-      const Taps taps = axes_[i].taps(at[i], how_);
+      const AverageTaps taps = axes_[i].taps(at[i], how_);
       from += taps.begin * axes_[i].x_step;
       to += at[i] * axes_[i].y_step;
       counted *= taps.counted;
