@@ -23,19 +23,23 @@ FUNCTION = re.compile(
     r"[\w:<\[][^;{}()=]*?[\s*&](\w+)\([^;{}]*?\)[^;{}]*?\{",
     re.MULTILINE,
 )
+# Two sources may have the same one.
+ALIAS = re.compile(r"^using (\w+) = ([^;]+);", re.MULTILINE)
 # Compiled alone: by the name (cmake/Isa.cmake), and what starts the program.
 ALONE = re.compile(r"\.(avx512|amx)\.cpp$|^src/cli/(main|cpu_check)\.cpp$")
 
 
 def local_names(text):
-    """Names that the anonymous namespaces of a file define, in its order, each once."""
+    """Names that the anonymous namespaces of a file define, in its order, each once, with what an
+    alias stands for and else nothing."""
     text = cpp_functions.blank(text)
     found = {}
     for start in LOCAL.finditer(text):
         part = text[start.end() : cpp_functions.matching(text, start.end() - 1)]
         for kind in TYPE, VALUE, FUNCTION:
             found.update(dict.fromkeys(kind.findall(part)))
-    return list(found)
+        found.update((name, " ".join(meaning.split())) for name, meaning in ALIAS.findall(part))
+    return found
 
 
 def twice_in_a_folder(root):
@@ -43,9 +47,9 @@ def twice_in_a_folder(root):
     for path in project.files(root, {".cpp"}):
         if path.parts[0] != "src" or ALONE.search(path.as_posix()):
             continue
-        for name in local_names(project.read(root / path)):
-            other = first.setdefault((path.parent, name), path)
-            if other != path:
+        for name, meaning in local_names(project.read(root / path)).items():
+            other, same = first.setdefault((path.parent, name), (path, meaning))
+            if other != path and not (meaning and meaning == same):
                 yield f"{path}: the file-local name {name} is that of {other.name} too"
 
 

@@ -157,6 +157,19 @@ class Names(Checks):
             changes = {"src/io/c.cpp": local, "src/io/d.cpp": local}
             self.fails("names", changes, f"d.cpp: the file-local name {name} is")
 
+    def test_aliases_of_one_name_must_be_the_same(self):
+        def source(meaning):
+            return SPDX + "namespace {\nusing Taps = " + meaning + ";\n}\n"
+
+        self.passes("names", {"src/io/x.cpp": source("int"), "src/io/y.cpp": source("int")})
+        self.fails(
+            "names",
+            {"src/io/x.cpp": source("int"), "src/io/y.cpp": source("long")},
+            "the file-local name Taps is that of x.cpp too",
+        )
+        struct = SPDX + "namespace {\nstruct Taps {};\n}\n"
+        self.fails("names", {"src/io/x.cpp": struct, "src/io/y.cpp": source("int")}, "Taps")
+
     def test_test_in_the_namespace_of_all(self):
         test = "namespace narrowgauge {\n\n}  // namespace narrowgauge\n"
         self.fails("names", {"tests/io/c_test.cpp": test}, "expected the namespace narrowgauge::...::c_test")

@@ -15,9 +15,9 @@ namespace narrowgauge {
 
 namespace {
 
-using Prepare = cpu::Prepared (*)(const cpu::MatMulViews&, const cpu::ContractionOptions&);
+using PrepareProduct = cpu::Prepared (*)(const cpu::MatMulViews&, const cpu::ContractionOptions&);
 
-Offer offer_plain(const ProductRequest& request, Prepare prepare, std::string reason) {
+Offer offer_plain(const ProductRequest& request, PrepareProduct prepare, std::string reason) {
   if (!reason.empty()) return Offer::decline(std::move(reason));
   cpu::ContractionOptions options = contraction_options(request.request);
   options.lasting = lasting_inputs(request.request, request.inputs);
