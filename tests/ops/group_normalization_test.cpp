@@ -4,7 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <cmath>
+#include <limits>
 
 #include "base/threads/parallel.h"
 #include "ops/gradient_run.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts one op in the place of what exporters write out in primitives: Gelu, Swish, layer and RMS
-// normalization, attention. The op has kernels and a class in mixed precision of its own.
+// Puts one op in the place of what exporters write out in primitives: Gelu, Swish, layer, group and
+// RMS normalization, attention. The op has kernels and a class in mixed precision of its own.
 #pragma once
 
 #include "narrowgauge/graph.h"

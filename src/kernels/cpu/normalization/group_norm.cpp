@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/normalization/group_norm.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/threads/parallel.h"
