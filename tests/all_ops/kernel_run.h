@@ -9,6 +9,7 @@
 #include "all_ops/sample_case.h"
 #include "narrowgauge/kernel.h"
 #include "support/guard.h"
+#include "support/guarded_workspace.h"
 #include "tensor/values.h"
 
 namespace narrowgauge::testing_support {
@@ -148,13 +149,13 @@ class KernelTrial {
     if (offer) offer.get_ready();
     KernelRun result{offer.reason, offer.implementation, {}, {}, offer.in_place, offer.aliases};
     if (!offer) return result;
-    call(offer);
+    call(offer, result);
     collect(offer, result);
     return result;
   }
 
  private:
-  void call(const Offer& offer) {
+  void call(const Offer& offer, KernelRun& result) {
     std::vector<View> in, out;
     for (Memory& memory : inputs_)
       in.push_back({memory.operand().present ? memory.data() : nullptr});
@@ -162,10 +163,11 @@ class KernelTrial {
       out.push_back({memory.operand().present ? memory.data() : nullptr});
     if (const auto& pair = settings_.in_place)
       out[static_cast<std::size_t>(pair->output)] = in[static_cast<std::size_t>(pair->input)];
-    Tensor workspace(DType::u8, {offer.workspace});
+    GuardedWorkspace workspace(offer.workspace);
     std::vector<std::int64_t> flushed(outputs_.size());
     if (offer.aliases.empty())
       offer.run({in, out, workspace.data(), flushed, {.seed = 3, .step = 5}});
+    if (!workspace.guard_holds()) result.faults.emplace_back("memory behind the workspace");
   }
 
   void collect(const Offer& offer, KernelRun& result) {

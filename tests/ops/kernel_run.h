@@ -14,6 +14,7 @@
 #include "narrowgauge/graph.h"
 #include "ops/composition/interpret.h"
 #include "ops/reference.h"
+#include "support/guarded_workspace.h"
 
 namespace narrowgauge {
 
@@ -137,9 +138,9 @@ inline KernelResult run_kernel(const OpRecord& op, const Attributes& attributes,
   KernelResult result;
   result.implementation = offer.implementation;
   result.flushed.assign(types.size(), 0);
-  Tensor workspace(DType::u8, {offer.workspace});
-  std::fill_n(workspace.data(), offer.workspace, std::byte{0xff});
+  testing_support::GuardedWorkspace workspace(offer.workspace);
   offer.run({in.views, out.views, workspace.data(), result.flushed, how.context});
+  EXPECT_TRUE(workspace.guard_holds()) << offer.implementation << " needs a longer workspace";
   for (std::size_t o = 0; o < types.size(); ++o) {
     result.outputs.emplace_back(types[o].dtype, known_dims(types[o].shape));
     const kernel_run::Placed& placed = out.placed[o];
