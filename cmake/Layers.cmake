@@ -44,28 +44,37 @@ macro(ng_join)
   endif()
 endmacro()
 
-# ng_table(layer table mark type function header [folders...]): whatever says `mark(stem, ...)` at the
-# start of a line, in the sources of the layer and of more folders, enters a table. The generated
-# `function` of `header` returns it, a vector of `type`; the mark is a macro of `header` that defines
-# narrowgauge::<table>_parts::stem() with what the file enters.
+# ng_table(layer table mark type function header [folders...]): a table of what the sources of the
+# layer, and of more folders, enter by the mark. Its source is one of the layer.
 function(ng_table layer table mark type function header)
-  set(declarations "")
-  set(calls "")
+  set(sources "")
   foreach(folder IN ITEMS ${ARGN} ${layer})
     file(GLOB_RECURSE files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cpp)
-    foreach(file IN LISTS files)
-      file(STRINGS ${file} marks REGEX "^${mark}\\(")
-      foreach(line IN LISTS marks)
-        if(NOT line MATCHES "^${mark}\\(([a-z0-9_]+)")
-          message(FATAL_ERROR "${file}: expected a stem on the line of ${mark}")
-        endif()
-        string(APPEND declarations "std::vector<${type}> ${CMAKE_MATCH_1}();\n")
-        string(APPEND calls "${table}_parts::${CMAKE_MATCH_1}, ")
-      endforeach()
-      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
-    endforeach()
+    list(APPEND sources ${files})
   endforeach()
-  file(CONFIGURE OUTPUT ${table}.cpp CONTENT [[
+  ng_collect(${table} ${mark} ${type} ${function} ${header} ${sources})
+  set(NG_TABLES_${layer} ${NG_TABLES_${layer}} ${CMAKE_BINARY_DIR}/${table}.cpp PARENT_SCOPE)
+endfunction()
+
+# ng_collect(table mark type function header sources...): whatever says `mark(stem, ...)` at the start
+# of a line in the sources enters a table, <build>/<table>.cpp. Its `function` of `header` returns a
+# vector of `type`; the mark is a macro of `header` that defines narrowgauge::<table>_parts::stem()
+# with what the source enters.
+function(ng_collect table mark type function header)
+  set(declarations "")
+  set(calls "")
+  foreach(file IN LISTS ARGN)
+    file(STRINGS ${file} marks REGEX "^${mark}\\(")
+    foreach(line IN LISTS marks)
+      if(NOT line MATCHES "^${mark}\\(([a-z0-9_]+)")
+        message(FATAL_ERROR "${file}: expected a stem on the line of ${mark}")
+      endif()
+      string(APPEND declarations "std::vector<${type}> ${CMAKE_MATCH_1}();\n")
+      string(APPEND calls "${table}_parts::${CMAKE_MATCH_1}, ")
+    endforeach()
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  endforeach()
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${table}.cpp CONTENT [[
 #include "@header@"
 namespace narrowgauge {
 namespace @table@_parts {
@@ -78,5 +87,4 @@ std::vector<@type@> @function@() {
 }
 }  // namespace narrowgauge
 ]] @ONLY)
-  set(NG_TABLES_${layer} ${NG_TABLES_${layer}} ${CMAKE_BINARY_DIR}/${table}.cpp PARENT_SCOPE)
 endfunction()

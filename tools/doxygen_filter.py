@@ -23,7 +23,7 @@ SPECIAL = [
     (re.compile(r"= default;$"), "As the compiler makes it."),
     (re.compile(r"= delete;$"), "Not to be used: the object cannot be copied."),
     (re.compile(r"\bappend_text\(std::string& out, "), "Adds the value as text, for concat()."),
-    (re.compile(r"\b(?:OpInfo info\{|(?:attributes|infer|kernels|samples)\(.*[;}]$)"), "See Op."),
+    (re.compile(r"\b(?:OpInfo info\{|(?:attributes|infer|kernels)\(.*[;}]$)"), "See Op."),
     (re.compile(r"^\s*(?:virtual )?~\w+\(\)(?: override)?;$"), "Ends the object."),
 ]
 # Characters that mean something to Doxygen outside of `code`.

@@ -114,7 +114,6 @@ struct NG_API Input {
   static void attributes(auto& self, auto&& visit) { visit("type", self.type); }
   TensorTypes infer(const Inference&) const { return {type}; }
   static std::span<const Kernel> kernels() { return {}; }
-  static std::vector<Sample<Input>> samples() { return {}; }
 };
 // The current value of a state.
 struct NG_API StateValue {
@@ -123,7 +122,6 @@ struct NG_API StateValue {
   static void attributes(auto& self, auto&& visit) { visit("type", self.type); }
   TensorTypes infer(const Inference&) const { return {type}; }
   static std::span<const Kernel> kernels() { return {}; }
-  static std::vector<Sample<StateValue>> samples() { return {}; }
 };
 // A tensor that is known when the graph is built.
 struct NG_API Constant {
@@ -133,7 +131,6 @@ struct NG_API Constant {
   TensorTypes infer(const Inference&) const { return {value.type()}; }
   std::optional<Shape> numbers(const Inference&) const;  // of a short list of whole numbers
   static std::span<const Kernel> kernels() { return {}; }
-  static std::vector<Sample<Constant>> samples() { return {}; }
 };
 
 // What a node has besides its op and inputs.

@@ -3,9 +3,7 @@
 // the op find when they are linked.
 #pragma once
 
-#include <memory>
-#include <utility>
-#include <vector>
+#include <span>
 
 #include "narrowgauge/op_record.h"
 
@@ -37,11 +35,6 @@ OpRecord make_record() {
     r.flops = [](const void* a, std::span<const TensorType> in, std::span<const TensorType> out) {
       return static_cast<const T*>(a)->flops(in, out);
     };
-  r.samples = [] {
-    std::vector<ErasedSample> erased;
-    for (auto& s : T::samples()) erased.push_back({Attributes::of(T(s.op)), std::move(s.inputs)});
-    return erased;
-  };
   if constexpr (RegionOp<T>)
     r.region_ports = [](const void* a, int inputs) {
       return static_cast<const T*>(a)->region_ports(inputs);

@@ -246,30 +246,6 @@ class NG_API Gradient : public Rewriting {
   RegionGradient region_gradient_;
 };
 
-// One call to try an op with: tests, the fuzzer and the benchmarks all start from these.
-struct SampleInput {
-  TensorType type;            // f32 stands for every float format
-  double low = -2, high = 2;  // values are uniform in between; whole numbers for integer dtypes
-  std::optional<Tensor> constant{};  // a value instead (Reshape's shape, labels, ...)
-  bool present = true;               // false: an optional input left out
-};
-// "f32[2,3]": the dtype f32 stands for every float format that the op takes.
-NG_API SampleInput sample(std::string_view type, double low = -2, double high = 2);
-NG_API SampleInput sample(Tensor constant);  // always this value
-NG_API SampleInput no_sample();              // an optional input left out
-
-// An op with its attributes, and inputs for it.
-template <class T>
-struct Sample {
-  T op;                             // with its attributes
-  std::vector<SampleInput> inputs;  // one for each input port
-};
-// A Sample of an op that is known only when the program runs.
-struct ErasedSample {
-  Attributes attributes;            // of the op
-  std::vector<SampleInput> inputs;  // one for each input port
-};
-
 // How the ends of one region connect to the ports of its node: what passes need to see through If,
 // Loop and Scan. Connected values have one dtype; their shapes may differ (Scan's slices).
 struct RegionPorts {
@@ -304,7 +280,6 @@ concept Op = requires(const T op, const Inference& in, AttributeVisitor& visitor
   { op.infer(in) } -> std::same_as<TensorTypes>;
   { T::kernels() } -> std::same_as<std::span<const Kernel>>;
   T::attributes(self, visitor);
-  { T::samples() } -> std::same_as<std::vector<Sample<T>>>;
 };
 // An op that tells its first output, a scalar or a list of whole numbers, where those of its inputs
 // suffice.
@@ -354,7 +329,6 @@ struct NG_API OpRecord {
   Values (*decompose)(const void* attributes, Rewriting&) = nullptr;  // nullptr: none
   double (*flops)(const void* attributes, std::span<const TensorType> inputs,
                   std::span<const TensorType> outputs) = nullptr;  // nullptr: none
-  std::vector<ErasedSample> (*samples)() = nullptr;                // to try the op with
   // The region ports of a node with so many inputs; nullptr: its regions are closed to passes.
   std::vector<RegionPorts> (*region_ports)(const void* attributes, int inputs) = nullptr;
   std::optional<Elementwise> elementwise;  // nothing: it has no formula

@@ -115,17 +115,6 @@ std::span<const Kernel> Fused::kernels() {
   return all;
 }
 
-std::vector<Sample<Fused>> Fused::samples() {
-  Graph body("body");
-  const Value x = body.input("x", TensorType::parse("f32[2,9]"));
-  const Value dy = body.input("dy", TensorType::parse("f32[2,9]"));
-  const Value y = body.add(Relu{}, {x});
-  body.output("dx", body.add(ReluGradient{}, {y, dy}));
-  body.output("y", y);
-  return {{{std::make_shared<const Graph>(std::move(body)), "f32,f32"},
-           {sample("f32[2,9]"), sample("f32[2,9]")}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(fused, narrowgauge::Fused)

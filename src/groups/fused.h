@@ -22,7 +22,6 @@ struct Fused {
   TensorTypes infer(const Inference& in) const;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Fused>> samples();
 };
 
 // The dtype inside a body of values that have this dtype outside. Bytes are f32 there, as they are

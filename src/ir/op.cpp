@@ -190,20 +190,4 @@ Value Rewriting::scalar(double value, DType dtype) {
   return constant(Tensor::scalar(dtype, value));
 }
 
-SampleInput sample(std::string_view type, double low, double high) {
-  return {TensorType::parse(type), low, high, {}, true};
-}
-
-SampleInput sample(Tensor constant) {
-  SampleInput input{constant.type()};
-  input.constant = std::move(constant);
-  return input;
-}
-
-SampleInput no_sample() {
-  SampleInput input;
-  input.present = false;
-  return input;
-}
-
 }  // namespace narrowgauge

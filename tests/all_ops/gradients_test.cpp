@@ -260,8 +260,8 @@ TEST_P(Gradients, equal_central_differences) {
   const bool none = !why_no_gradient(op()).empty() || once.contains(op().full_name());
   EXPECT_NE(none, op().gradient || (op().decompose && why_no_gradient(op()).empty()));
   int compared = 0;
-  for (std::size_t i = 0; i < op().samples().size(); ++i) {
-    if (!has_floating_input(op(), op().samples()[i])) continue;
+  for (std::size_t i = 0; i < samples_of(op()).size(); ++i) {
+    if (!has_floating_input(op(), samples_of(op())[i])) continue;
     SCOPED_TRACE(i);
     const auto made = make_case(op(), i, DType::f64);
     ASSERT_TRUE(made) << "a sample that f64 does not take";

@@ -252,7 +252,7 @@ class Modes : public OpTest {};
 TEST_P(Modes, compute_what_f64_does) {
   const OpRecord& op = *GetParam();
   for (const DType dtype : dtypes)
-    for (std::size_t i = 0; i < op.samples().size(); ++i) {
+    for (std::size_t i = 0; i < samples_of(op).size(); ++i) {
       const auto sample = make_case(op, i, dtype);
       if (!sample) continue;
       SCOPED_TRACE(sample->text);
@@ -325,7 +325,7 @@ class SubnormalNumbers : public OpTest {};
 
 TEST_P(SubnormalNumbers, are_kept_in_ieee) {
   const OpRecord& op = *GetParam();
-  for (std::size_t s = 0; s < op.samples().size(); ++s) {
+  for (std::size_t s = 0; s < samples_of(op).size(); ++s) {
     const auto sample = make_case(op, s, DType::f32);
     for (std::size_t i = 0; sample && i < sample->inputs.size(); ++i) {
       const auto tiny = made_subnormal(*sample, i);

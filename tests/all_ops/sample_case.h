@@ -17,6 +17,7 @@
 #include "ir/ports.h"
 #include "narrowgauge/graph.h"
 #include "ops/table.h"
+#include "samples/samples.h"
 
 namespace narrowgauge::testing_support {
 
@@ -135,7 +136,7 @@ inline bool follows(const OpRecord& op, const Port& port, DType dtype) {
 
 // The sample in `dtype`; empty where the op does not take it, or the sample has no f32 to replace.
 inline std::optional<SampleCase> make_case(const OpRecord& op, std::size_t index, DType dtype) {
-  const ErasedSample sample = op.samples().at(index);
+  const ErasedSample sample = samples_of(op).at(index);
   SampleCase result{&op, Retyper(dtype).apply(op, sample.attributes), {}, {}};
   bool any = dtype == DType::f32;
   for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
@@ -167,7 +168,7 @@ inline std::optional<SampleCase> make_case(const OpRecord& op, std::size_t index
 inline int for_each_case(const OpRecord& op, DType dtype,
                          const std::function<void(const SampleCase&)>& use) {
   int count = 0;
-  for (std::size_t i = 0; i < op.samples().size(); ++i)
+  for (std::size_t i = 0; i < samples_of(op).size(); ++i)
     if (const auto made = make_case(op, i, dtype)) {
       SCOPED_TRACE(made->text);
       use(*made);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Types, text form and refusals of every op.
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "all_ops/kernel_run.h"
 #include "narrowgauge/graph.h"
@@ -214,7 +216,16 @@ TEST_P(Types, hold_with_a_symbol_for_the_batch) {
 }
 
 TEST_P(Types, have_samples) {
-  EXPECT_GT(for_each_case(op(), DType::f32, [](const SampleCase&) {}), 0);
+  EXPECT_GT(for_each_case(op(), DType::f32, [](const SampleCase&) {}), 0)
+      << op().full_name() << " has no NG_SAMPLES in tests/samples";
+}
+
+TEST(samples, are_of_ops_that_there_are_and_given_once) {
+  std::set<std::string> seen;
+  for (const OpSamples& each : collected_samples()) {
+    EXPECT_TRUE(op_table().find(each.op)) << each.op;
+    EXPECT_TRUE(seen.insert(each.op).second) << each.op;
+  }
 }
 
 TEST_P(Types, ports_agree_with_what_is_inferred) {

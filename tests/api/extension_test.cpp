@@ -40,7 +40,6 @@ struct Scaled {
     };
     return made;
   }
-  static std::vector<Sample<Scaled>> samples() { return {{{2}, {sample("f32[3]")}}}; }
 };
 
 TEST(extension, an_op_of_the_program_is_trained_through) {
@@ -130,7 +129,6 @@ struct SignDescent {
     };
     return made;
   }
-  static std::vector<Sample<SignDescent>> samples() { return {}; }
 };
 
 TEST(extension, an_update_rule_of_the_program_trains) {

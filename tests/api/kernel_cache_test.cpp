@@ -41,7 +41,6 @@ struct Twice {
     static constexpr Kernel list[] = {{"slow", offer}, {"quick", offer}, {"reference", offer}};
     return list;
   }
-  static std::vector<Sample<Twice>> samples() { return {}; }
 };
 
 TEST(kernel_cache, keeps_what_is_not_lasting_to_itself) {

@@ -54,7 +54,6 @@ struct Doubled {
     };
     return made;
   }
-  static std::vector<Sample<Doubled>> samples() { return {{{}, {sample("f32[3]")}}}; }
 };
 
 // The first half of x, said to lie where x does.
@@ -72,7 +71,6 @@ struct Half {
     made.aliases = {{0, 0}};
     return made;
   }
-  static std::vector<Sample<Half>> samples() { return {}; }
 };
 
 // y = factor x + shift, with attributes of several kinds.
@@ -116,7 +114,6 @@ struct Affine {
     };
     return made;
   }
-  static std::vector<Sample<Affine>> samples() { return {}; }
 };
 
 // y = x^2 + x, said by built-in ops alone.
@@ -137,7 +134,6 @@ struct Composed {
     return {r.graph().add(add, add.make_default(), {square, x})};
   }
   static std::span<const Kernel> kernels() { return {}; }
-  static std::vector<Sample<Composed>> samples() { return {}; }
 };
 
 Value network(Network& net) {

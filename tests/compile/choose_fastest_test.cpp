@@ -61,7 +61,6 @@ struct Timed {
         {"reference", [](const Request&) { return takes(0); }}};
     return list;
   }
-  static std::vector<Sample<Timed>> samples() { return {}; }
 };
 using Contraction = Timed<Fusion::contraction>;
 using Other = Timed<Fusion::opaque>;

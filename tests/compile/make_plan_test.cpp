@@ -134,7 +134,6 @@ struct FirstHalf {
                                        }}};
     return list;
   }
-  static std::vector<Sample<FirstHalf>> samples() { return {}; }
 };
 
 TEST(make_plan, memory_of_another_size_is_not_taken) {
@@ -249,7 +248,6 @@ struct Refused {
         {"never", [](const Request&) { return Offer::decline("too odd"); }}};
     return list;
   }
-  static std::vector<Sample<Refused>> samples() { return {}; }
 };
 
 TEST(make_plan, a_node_that_no_kernel_takes_is_refused_with_the_reasons) {

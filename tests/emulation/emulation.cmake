@@ -66,7 +66,7 @@ foreach(program kernels_tests ops_tests groups_tests units_tests)
 endforeach()
 foreach(program IN LISTS emulated_programs)
   target_link_libraries(${program} PRIVATE ng_emulated ng_emulated_cpu ng_emulated_strips ng_testing
-                                           ${NG_PREVIOUS_LAYER} GTest::gtest)
+                                           ng_samples ${NG_PREVIOUS_LAYER} GTest::gtest)
 endforeach()
 
 foreach(stem IN LISTS emulated)

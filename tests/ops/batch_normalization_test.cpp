@@ -73,9 +73,9 @@ TEST(batch_normalization, fast_kernels_agree_with_the_reference_in_every_dtype_a
       for (const std::int64_t wider : {0, 3}) {
         const KernelRun how{.kernel = "rows", .channels_last = channels_last, .wider = wider};
         EXPECT_EQ(expect_kernel_matches_reference<BatchNormalization>(dtype, how),
-                  static_cast<int>(BatchNormalization::samples().size()));
+                  static_cast<int>(samples_of<BatchNormalization>().size()));
         EXPECT_EQ(expect_kernel_matches_reference<BatchNormalizationGradient>(dtype, how),
-                  static_cast<int>(BatchNormalizationGradient::samples().size()));
+                  static_cast<int>(samples_of<BatchNormalizationGradient>().size()));
       }
 }
 

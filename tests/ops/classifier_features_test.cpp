@@ -103,7 +103,7 @@ TEST(label_encoder, wants_one_list_of_keys_and_one_of_values) {
 }
 
 TEST(tf_idf_vectorizer, counts_and_weighs_n_grams) {
-  TfIdfVectorizer op = TfIdfVectorizer::samples()[0].op;
+  TfIdfVectorizer op = samples_of<TfIdfVectorizer>()[0].op;
   const Tensor x = list_of(Dims{1, 2, 0, 1, 2, 2, 2, 0, 0, 1}).reshaped({2, 5});
   const auto scores = [&](const char* mode) {
     op.mode = mode;
@@ -116,7 +116,7 @@ TEST(tf_idf_vectorizer, counts_and_weighs_n_grams) {
 
 TEST(tf_idf_vectorizer, refuses_lists_that_do_not_fit) {
   const auto refused = [](auto change) {
-    TfIdfVectorizer op = TfIdfVectorizer::samples()[0].op;
+    TfIdfVectorizer op = samples_of<TfIdfVectorizer>()[0].op;
     change(op);
     EXPECT_THROW(result(op, list_of(Dims{1, 2})), UsageError);
   };
@@ -132,7 +132,7 @@ TEST(tf_idf_vectorizer, refuses_lists_that_do_not_fit) {
 const Tensor rows = floats({4, 3}, {-1, 0, 1, 0, 1, 5, 0, 0, -1, NAN, 0, 0});
 
 TEST(tree_ensemble, aggregates_leaves) {
-  TreeEnsemble op = TreeEnsemble::samples()[0].op;
+  TreeEnsemble op = samples_of<TreeEnsemble>()[0].op;
   const auto targets = [&](std::int64_t aggregate) {
     op.aggregate_function = aggregate;
     return result(op, rows);
@@ -146,7 +146,7 @@ TEST(tree_ensemble, aggregates_leaves) {
 // Of the first row, whose sums are 0.25, 0.5 and 0. Numbered as ONNX's text has them: onnxruntime
 // has softmax and sigmoid the other way round.
 TEST(tree_ensemble, transforms_scores) {
-  TreeEnsemble op = TreeEnsemble::samples()[0].op;
+  TreeEnsemble op = samples_of<TreeEnsemble>()[0].op;
   op.aggregate_function = 1;
   const auto scores = [&](std::int64_t transform) {
     op.post_transform = transform;
@@ -161,7 +161,7 @@ TEST(tree_ensemble, transforms_scores) {
 
 TEST(tree_ensemble, refuses_trees_that_are_none) {
   const auto refused = [](auto change) {
-    TreeEnsemble op = TreeEnsemble::samples()[0].op;
+    TreeEnsemble op = samples_of<TreeEnsemble>()[0].op;
     change(op);
     EXPECT_THROW(result(op, rows), UsageError);
   };

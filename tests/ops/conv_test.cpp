@@ -108,7 +108,7 @@ template <class T>
 void expect_all_samples(DType dtype, bool channels_last, std::int64_t wider) {
   const int taken = expect_kernel_matches_reference<T>(
       dtype, {.kernel = "onednn", .channels_last = channels_last, .wider = wider});
-  EXPECT_EQ(taken, static_cast<int>(T::samples().size())) << name(dtype);
+  EXPECT_EQ(taken, static_cast<int>(samples_of<T>().size())) << name(dtype);
 }
 
 TEST(conv, kernels_agree_with_the_reference_in_every_dtype_and_layout) {

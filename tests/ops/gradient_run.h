@@ -108,7 +108,7 @@ std::vector<Tensor> run_decomposition(const T& op,
 // Every sample: the primitives agree with the op's reference kernel, in f64.
 template <class T>
 void expect_decomposition_matches_reference() {
-  for (const Sample<T>& sample : T::samples()) {
+  for (const Sample<T>& sample : samples_of<T>()) {
     const auto inputs = draw({Attributes::of(T(sample.op)), sample.inputs}, DType::f64);
     const KernelResult expected = run_kernel(T(sample.op), inputs, {.reference = true});
     const std::vector<Tensor> got = run_decomposition(sample.op, inputs);

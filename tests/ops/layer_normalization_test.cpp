@@ -61,10 +61,10 @@ TEST(layer_normalization, results_and_gradients_are_those_of_pytorch) {
 TEST(layer_normalization, fast_kernels_agree_with_the_reference_in_every_dtype) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     EXPECT_EQ(expect_kernel_matches_reference<LayerNormalization>(dtype, {.kernel = "rows"}),
-              static_cast<int>(LayerNormalization::samples().size()));
+              static_cast<int>(samples_of<LayerNormalization>().size()));
     EXPECT_EQ(
         expect_kernel_matches_reference<LayerNormalizationGradient>(dtype, {.kernel = "rows"}),
-        static_cast<int>(LayerNormalizationGradient::samples().size()));
+        static_cast<int>(samples_of<LayerNormalizationGradient>().size()));
   }
 }
 

@@ -85,7 +85,7 @@ void expect_all_samples(std::string_view kernel) {
     for (const bool channels_last : {false, true}) {
       const int taken = expect_kernel_matches_reference<T>(
           dtype, {.kernel = std::string(kernel), .channels_last = channels_last});
-      EXPECT_EQ(taken, static_cast<int>(T::samples().size())) << kernel << ' ' << name(dtype);
+      EXPECT_EQ(taken, static_cast<int>(samples_of<T>().size())) << kernel << ' ' << name(dtype);
     }
 }
 

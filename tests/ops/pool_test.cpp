@@ -163,7 +163,7 @@ void expect_kernels(int declined) {
         const int taken = expect_kernel_matches_reference<T>(
             dtype,
             {.kernel = "rows", .channels_last = channels_last, .wider = wider, .unread = {1}});
-        EXPECT_EQ(taken, static_cast<int>(T::samples().size()) - declined) << name(dtype);
+        EXPECT_EQ(taken, static_cast<int>(samples_of<T>().size()) - declined) << name(dtype);
       }
 }
 

@@ -125,7 +125,7 @@ TEST(quantized_average_pool, kernels_give_the_bits_of_the_reference) {
       EXPECT_EQ(
           expect_kernel_matches_reference<QuantizedAveragePool>(
               DType::f32, {.kernel = "bytes", .channels_last = channels_last, .wider = wider}),
-          static_cast<int>(QuantizedAveragePool::samples().size()));
+          static_cast<int>(samples_of<QuantizedAveragePool>().size()));
 }
 
 TEST(quantized_average_pool, refuses_a_scale_without_a_zero_point_and_many_scales) {

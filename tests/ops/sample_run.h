@@ -5,6 +5,7 @@
 #include <random>
 
 #include "ops/kernel_run.h"
+#include "samples/samples.h"
 #include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
@@ -40,7 +41,7 @@ template <class T>
 int expect_kernel_matches_reference(DType dtype, KernelRun how) {
   const OpRecord& op = record_of<T>();
   int taken = 0, number = 0;
-  for (const ErasedSample& sample : op.samples()) {
+  for (const ErasedSample& sample : samples_of(op)) {
     const auto inputs = draw(sample, dtype);
     const bool narrow = std::ranges::any_of(
         inputs, [](const auto& input) { return input && is_narrow(input->dtype()); });

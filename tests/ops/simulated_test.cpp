@@ -411,7 +411,7 @@ TEST(simulated, blocks_along_k_have_scales_of_their_own) {
 TEST(simulated, samples_with_nothing_in_them_are_taken) {
   const Math math = parse_math("sim:a100");
   const auto all = [&]<class T>(T) {
-    for (const ErasedSample& sample : record_of<T>().samples()) {
+    for (const ErasedSample& sample : samples_of(record_of<T>())) {
       const auto inputs = draw(sample, DType::f32);
       std::vector<std::optional<Tensor>> wide;
       for (const auto& input : inputs)

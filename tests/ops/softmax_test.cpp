@@ -15,7 +15,7 @@ template <class T>
 void expect_kernels(const char* kernel = "rows") {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     const int taken = expect_kernel_matches_reference<T>(dtype, {.kernel = kernel});
-    EXPECT_EQ(taken, static_cast<int>(T::samples().size())) << name(dtype);
+    EXPECT_EQ(taken, static_cast<int>(samples_of<T>().size())) << name(dtype);
     expect_kernel_matches_reference<T>(dtype, {.channels_last = true});
   }
 }

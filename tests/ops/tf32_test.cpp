@@ -62,7 +62,7 @@ template <class T>
 std::pair<double, double> errors(Math math) {
   const OpRecord& op = record_of<T>();
   std::pair<double, double> error;
-  for (const ErasedSample& sample : op.samples())
+  for (const ErasedSample& sample : samples_of(op))
     for (const auto& [last, wider] : {std::pair{false, 0}, {true, 0}, {true, 3}}) {
       const Inputs inputs = draw(sample, DType::f32);
       const KernelResult got =

@@ -116,9 +116,9 @@ TEST(weight_update, fast_kernels_agree_with_the_reference) {
   // two more have weights in bf16.
   const KernelRun rows{.kernel = "rows", .no_narrow_inputs = true};
   EXPECT_EQ(expect_kernel_matches_reference<SgdUpdate>(DType::f32, rows),
-            static_cast<int>(SgdUpdate::samples().size()) - 4);
+            static_cast<int>(samples_of<SgdUpdate>().size()) - 4);
   EXPECT_EQ(expect_kernel_matches_reference<AdamUpdate>(DType::f32, rows),
-            static_cast<int>(AdamUpdate::samples().size()) - 4);
+            static_cast<int>(samples_of<AdamUpdate>().size()) - 4);
 }
 
 TEST(weight_update, new_values_may_lie_on_the_old_ones) {

@@ -13,10 +13,9 @@
 
 namespace narrowgauge::small {
 
-#define NG_SMALL_OP_REST(Self)                            \
-  static void attributes(auto&, auto&&) {}                \
-  static std::span<const Kernel> kernels() { return {}; } \
-  static std::vector<Sample<Self>> samples() { return {}; }
+#define NG_SMALL_OP_REST(Self)             \
+  static void attributes(auto&, auto&&) {} \
+  static std::span<const Kernel> kernels() { return {}; }
 
 // Takes any number of inputs of type T; the output is like the first.
 #define NG_SMALL_OP(Self, CLASS, FUSION)                                  \
@@ -152,7 +151,6 @@ struct Repeat {
     return {ports};
   }
   static std::span<const Kernel> kernels() { return {}; }
-  static std::vector<Sample<Repeat>> samples() { return {}; }
 };
 
 // Both branches take all that follows the condition.
@@ -180,7 +178,6 @@ struct Either {
     return {ports, ports};
   }
   static std::span<const Kernel> kernels() { return {}; }
-  static std::vector<Sample<Either>> samples() { return {}; }
 };
 
 inline State parameter(std::string name, std::string_view type) {

@@ -41,11 +41,10 @@ GROWS = re.compile(r"(?<=[\w\])]) (\+=|-=) ([^;{}]+);")
 
 
 def in_functions(text):
-    """The lines, counted from 1, in the bodies of functions but for samples(), which is for tests."""
+    """The lines, counted from 1, in the bodies of functions."""
     inside = set()
     for function in cpp_functions.functions(text):
-        if not re.search(r"\bsamples$", function.name):
-            inside.update(range(function.first_line + 1, function.last_line + 1))
+        inside.update(range(function.first_line + 1, function.last_line + 1))
     return inside
 
 

@@ -16,10 +16,6 @@ void check_approximation(std::string_view op, const std::string& approximate) {
           ": approximate must be none or tanh, got '", approximate, "'");
 }
 
-std::vector<SampleInput> gelu_inputs() {
-  return {sample("f32[2,3,5]", -4, 4), sample("f32[1]", -4, 4), sample("f32[2,3,4,5]", -4, 4)};
-}
-
 }  // namespace
 
 TensorTypes Gelu::infer(const Inference& in) const {
@@ -34,13 +30,6 @@ Elementwise Gelu::elementwise() {
 
 Values Gelu::gradient(Gradient& g) const {
   return {g.add(GeluGradient{approximate}, {g.input(0), g.output_gradient()})};
-}
-
-std::vector<Sample<Gelu>> Gelu::samples() {
-  std::vector<Sample<Gelu>> all;
-  for (const char* approximate : {"none", "tanh"})
-    for (const SampleInput& x : gelu_inputs()) all.push_back({{approximate}, {x}});
-  return all;
 }
 
 TensorTypes GeluGradient::infer(const Inference& in) const {
@@ -66,13 +55,6 @@ Values GeluGradient::decompose(Rewriting& r) const {
   const Expression distribution = 0.5 + 0.5 * (x / std::numbers::sqrt2).apply(Erf{});
   const Expression density = exp(-0.5 * x * x) * (std::numbers::inv_sqrtpi / std::numbers::sqrt2);
   return {dy * (distribution + x * density)};
-}
-
-std::vector<Sample<GeluGradient>> GeluGradient::samples() {
-  std::vector<Sample<GeluGradient>> all;
-  for (const char* approximate : {"none", "tanh"})
-    for (const SampleInput& x : gelu_inputs()) all.push_back({{approximate}, {x, x}});
-  return all;
 }
 
 Values Erf::gradient(Gradient& g) const {

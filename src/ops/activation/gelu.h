@@ -60,7 +60,6 @@ struct Gelu {
   static Elementwise elementwise();
   static std::span<const Kernel> kernels() { return elementwise_kernels(); }
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Gelu>> samples();
 };
 
 struct GeluGradient {
@@ -72,7 +71,6 @@ struct GeluGradient {
   static Elementwise elementwise();
   static std::span<const Kernel> kernels() { return elementwise_kernels(); }
   Values decompose(Rewriting& r) const;
-  static std::vector<Sample<GeluGradient>> samples();
 };
 
 struct Erf {
@@ -81,7 +79,6 @@ struct Erf {
   NG_SAME_TYPE
   NG_FORMULA(Erf, (T x), erf(x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Erf>> samples() { return unary_samples<Erf>(-3, 3); }
 };
 
 // 2 / sqrt(pi) e^(-x^2) dy
@@ -91,7 +88,6 @@ struct ErfGradient {
   NG_SAME_SHAPE
   NG_FORMULA(ErfGradient, (T x, T dy), T(1.12837916709551257390) * exp(-x * x) * dy)
   Values decompose(Rewriting& r) const;
-  static std::vector<Sample<ErfGradient>> samples() { return gradient_samples<ErfGradient>(); }
 };
 
 }  // namespace narrowgauge

@@ -34,12 +34,6 @@ Values Hardmax::decompose(Rewriting& r) const {
 
 std::span<const Kernel> Hardmax::kernels() { return composite_kernels(); }
 
-std::vector<Sample<Hardmax>> Hardmax::samples() {
-  return {{{}, {sample("f32[3,5]")}},
-          {{.axis = 1}, {sample("f32[2,3,4,5]")}},
-          {{.axis = 0}, {sample(Tensor::from<float>({4}, std::vector<float>{1, 3, 3, 0}))}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(hardmax, narrowgauge::Hardmax)

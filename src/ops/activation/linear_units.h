@@ -13,9 +13,6 @@ struct LeakyRelu {
   NG_SAME_TYPE
   NG_FORMULA(LeakyRelu, (T x), select(x < T(0), T(alpha) * x, x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<LeakyRelu>> samples() {
-    return unary_samples<LeakyRelu>(-2, 2, {.alpha = 0.3});
-  }
 };
 
 struct LeakyReluGradient {
@@ -25,9 +22,6 @@ struct LeakyReluGradient {
   NG_SAME_SHAPE
   NG_FORMULA(LeakyReluGradient, (T x, T dy), select(x < T(0), T(alpha) * dy, dy))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<LeakyReluGradient>> samples() {
-    return gradient_samples<LeakyReluGradient>();
-  }
 };
 
 // alpha (e^x - 1) for x < 0
@@ -38,7 +32,6 @@ struct Elu {
   NG_SAME_TYPE
   NG_FORMULA(Elu, (T x), select(x < T(0), T(alpha) * expm1(x), x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Elu>> samples() { return unary_samples<Elu>(-4, 2, {.alpha = 1.5}); }
 };
 
 struct EluGradient {
@@ -48,9 +41,6 @@ struct EluGradient {
   NG_SAME_SHAPE
   NG_FORMULA(EluGradient, (T x, T dy), select(x < T(0), T(alpha) * exp(x) * dy, dy))
   Values decompose(Rewriting& r) const;
-  static std::vector<Sample<EluGradient>> samples() {
-    return gradient_samples<EluGradient>(-4, 2, {.alpha = 1.5});
-  }
 };
 
 // x max(0, min(1, x / 6 + 1 / 2))
@@ -60,7 +50,6 @@ struct HardSwish {
   NG_SAME_TYPE
   NG_FORMULA(HardSwish, (T x), (x * unit_interval(x * T(1.0 / 6) + T(0.5))))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<HardSwish>> samples() { return unary_samples<HardSwish>(-5, 5); }
 };
 
 struct HardSwishGradient {
@@ -70,9 +59,6 @@ struct HardSwishGradient {
   NG_FORMULA(HardSwishGradient, (T x, T dy),
              (dy * select(x <= T(-3), T(0), select(x >= T(3), T(1), x* T(1.0 / 3) + T(0.5)))))
   Values decompose(Rewriting& r) const;
-  static std::vector<Sample<HardSwishGradient>> samples() {
-    return gradient_samples<HardSwishGradient>(-5, 5);
-  }
 };
 
 }  // namespace narrowgauge

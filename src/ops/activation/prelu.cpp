@@ -21,13 +21,6 @@ Values PRelu::gradient(Gradient& g) const {
   return result;
 }
 
-std::vector<Sample<PRelu>> PRelu::samples() {
-  return {{{}, {sample("f32[2,3,5]"), sample("f32[2,3,5]")}},
-          {{}, {sample("f32[2,3,4,5]"), sample("f32[3,1,1]")}},
-          {{}, {sample("f32[17]"), sample("f32[]")}},
-          {{}, {sample("i64[9]", -9, 9), sample("i64[1]", -3, 3)}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(prelu, narrowgauge::PRelu)

@@ -19,7 +19,6 @@ struct PRelu {
   TensorTypes infer(const Inference& in) const;
   NG_FORMULA(PRelu, (T x, T slope), select(x < T(0), slope* x, x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<PRelu>> samples();
 };
 
 }  // namespace narrowgauge

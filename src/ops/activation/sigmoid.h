@@ -12,7 +12,6 @@ struct Sigmoid {
   NG_SAME_TYPE
   NG_FORMULA(Sigmoid, (T x), sigmoid(x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Sigmoid>> samples() { return unary_samples<Sigmoid>(-6, 6); }
 };
 
 struct SigmoidGradient {
@@ -22,7 +21,6 @@ struct SigmoidGradient {
   NG_SAME_SHAPE
   NG_FORMULA(SigmoidGradient, (T y, T dy), (dy * y) * (T(1) - y))
   Values decompose(Rewriting& r) const;
-  static std::vector<Sample<SigmoidGradient>> samples();
 };
 
 struct Tanh {
@@ -31,7 +29,6 @@ struct Tanh {
   NG_SAME_TYPE
   NG_FORMULA(Tanh, (T x), tanh(x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Tanh>> samples() { return unary_samples<Tanh>(-3, 3); }
 };
 
 struct TanhGradient {
@@ -41,7 +38,6 @@ struct TanhGradient {
   NG_SAME_SHAPE
   NG_FORMULA(TanhGradient, (T y, T dy), (dy * (T(1) - y)) * (T(1) + y))
   Values decompose(Rewriting& r) const;
-  static std::vector<Sample<TanhGradient>> samples();
 };
 
 // log(1 + e^x)
@@ -51,7 +47,6 @@ struct Softplus {
   NG_SAME_TYPE
   NG_FORMULA(Softplus, (T x), softplus(x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Softplus>> samples() { return unary_samples<Softplus>(-6, 6); }
 };
 
 struct SoftplusGradient {
@@ -60,7 +55,6 @@ struct SoftplusGradient {
   NG_SAME_SHAPE
   NG_FORMULA(SoftplusGradient, (T x, T dy), sigmoid(x) * dy)
   Values decompose(Rewriting& r) const;
-  static std::vector<Sample<SoftplusGradient>> samples();
 };
 
 // max(0, min(1, alpha x + beta))
@@ -74,7 +68,6 @@ struct HardSigmoid {
   NG_SAME_TYPE
   NG_FORMULA(HardSigmoid, (T x), unit_interval(T(alpha) * x + T(beta)))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<HardSigmoid>> samples();
 };
 
 struct HardSigmoidGradient {
@@ -89,7 +82,6 @@ struct HardSigmoidGradient {
   NG_FORMULA(HardSigmoidGradient, (T x, T dy),
              select(within_unit_interval(T(alpha) * x + T(beta)), T(alpha) * dy, T(0)))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<HardSigmoidGradient>> samples();
 };
 
 }  // namespace narrowgauge

@@ -17,10 +17,6 @@ Values SoftsignGradient::decompose(Rewriting& r) const {
   return {dy / ((1 + magnitude) * (1 + magnitude))};
 }
 
-std::vector<Sample<SoftsignGradient>> SoftsignGradient::samples() {
-  return gradient_samples<SoftsignGradient>(-4, 4);
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(softsign, narrowgauge::Softsign, narrowgauge::SoftsignGradient)

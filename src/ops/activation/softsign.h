@@ -13,7 +13,6 @@ struct Softsign {
   NG_SAME_TYPE
   NG_FORMULA(Softsign, (T x), x / (T(1) + abs(x)))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Softsign>> samples() { return unary_samples<Softsign>(-4, 4); }
 };
 
 // dy / (1 + |x|)^2
@@ -23,7 +22,6 @@ struct SoftsignGradient {
   NG_SAME_SHAPE
   NG_FORMULA(SoftsignGradient, (T x, T dy), dy / ((T(1) + abs(x)) * (T(1) + abs(x))))
   Values decompose(Rewriting& r) const;
-  static std::vector<Sample<SoftsignGradient>> samples();
 };
 
 }  // namespace narrowgauge

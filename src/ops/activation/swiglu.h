@@ -14,9 +14,6 @@ struct SwiGLU {
   NG_SAME_SHAPE
   NG_FORMULA(SwiGLU, (T a, T b), (a * sigmoid(T(alpha) * a) * b))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<SwiGLU>> samples() {
-    return gradient_samples<SwiGLU>(-4, 4, {.alpha = 1.5});
-  }
 };
 
 }  // namespace narrowgauge

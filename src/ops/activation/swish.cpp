@@ -11,12 +11,6 @@ Values Swish::gradient(Gradient& g) const {
   return {g.add(SwishGradient{alpha}, {g.input(0), g.output_gradient()})};
 }
 
-std::vector<Sample<Swish>> Swish::samples() {
-  auto all = unary_samples<Swish>(-4, 4);
-  all.push_back({{.alpha = -1.5}, {sample("f32[33]", -4, 4)}});
-  return all;
-}
-
 Values SwishGradient::decompose(Rewriting& r) const {
   const Expression x(r, r.input(0)), dy(r, r.input(1));
   const Expression s = (alpha * x).apply(Sigmoid{});

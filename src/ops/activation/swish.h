@@ -14,7 +14,6 @@ struct Swish {
   NG_SAME_TYPE
   NG_FORMULA(Swish, (T x), (x * sigmoid(T(alpha) * x)))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Swish>> samples();
 };
 
 struct SwishGradient {
@@ -25,9 +24,6 @@ struct SwishGradient {
   NG_FORMULA(SwishGradient, (T x, T dy),
              (dy * (sigmoid(T(alpha) * x) + T(alpha) * x * sigmoid_slope(T(alpha) * x))))
   Values decompose(Rewriting& r) const;
-  static std::vector<Sample<SwishGradient>> samples() {
-    return gradient_samples<SwishGradient>(-4, 4, {.alpha = 1.5});
-  }
 };
 
 // x tanh(log(1 + e^x))
@@ -37,7 +33,6 @@ struct Mish {
   NG_SAME_TYPE
   NG_FORMULA(Mish, (T x), mish(x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Mish>> samples() { return unary_samples<Mish>(-5, 5); }
 };
 
 struct MishGradient {
@@ -46,9 +41,6 @@ struct MishGradient {
   NG_SAME_SHAPE
   NG_FORMULA(MishGradient, (T x, T dy), mish_slope(x) * dy)
   Values decompose(Rewriting& r) const;
-  static std::vector<Sample<MishGradient>> samples() {
-    return gradient_samples<MishGradient>(-5, 5);
-  }
 };
 
 }  // namespace narrowgauge

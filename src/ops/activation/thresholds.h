@@ -18,9 +18,6 @@ struct Shrink {
   NG_FORMULA(Shrink, (T x),
              select(x < T(-lambd), x + T(bias), select(x > T(lambd), x - T(bias), T(0))))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Shrink>> samples() {
-    return unary_samples<Shrink>(-2, 2, {.bias = 0.3, .lambd = 0.7});
-  }
 };
 
 // x for x > alpha, else 0
@@ -31,9 +28,6 @@ struct ThresholdedRelu {
   NG_SAME_TYPE
   NG_FORMULA(ThresholdedRelu, (T x), select(x > T(alpha), x, T(0)))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<ThresholdedRelu>> samples() {
-    return unary_samples<ThresholdedRelu>(-2, 2, {.alpha = 0.4});
-  }
 };
 
 }  // namespace narrowgauge

@@ -24,7 +24,6 @@ struct If {
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
   std::vector<RegionPorts> region_ports(int inputs) const;
-  static std::vector<Sample<If>> samples();
 };
 
 // inputs: M, cond, carried..., captured...; body: (iteration, cond, carried..., captured...) ->
@@ -43,7 +42,6 @@ struct Loop {
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
   std::vector<RegionPorts> region_ports(int inputs) const;
-  static std::vector<Sample<Loop>> samples();
 };
 
 // inputs: states..., scanned..., captured...; body: (states..., slices..., captured...) ->
@@ -70,7 +68,6 @@ struct Scan {
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
   std::vector<RegionPorts> region_ports(int inputs) const;
-  static std::vector<Sample<Scan>> samples();
 
   int state_count(int inputs) const {
     return inputs - static_cast<int>(num_scan_inputs + captured);

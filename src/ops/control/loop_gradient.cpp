@@ -166,37 +166,4 @@ class LoopGradient {
 
 Values Loop::gradient(Gradient& g) const { return LoopGradient(*this, g).build(); }
 
-namespace {
-
-// a' = a * k + k, and with `stacked` also the square of a'. It goes on before iteration `last`, or
-// always if that is negative.
-Region sample_body(bool stacked, double last) {
-  Graph body("body");
-  const Value iteration = body.input("iteration", TensorType::parse("i64[]"));
-  const Value going = body.input("going", TensorType::parse("bool[]"));
-  const Value a = body.input("a", TensorType::parse("f32[2]"));
-  const Value k = body.input("k", TensorType::parse("f32[2]"));
-  const Value next = body.add(Add{}, {body.add(Mul{}, {a, k}), k});
-  const Value before =
-      body.add(Less{}, {iteration, body.constant(Tensor::scalar(DType::i64, last))});
-  body.output("going", last < 0 ? going : before);
-  body.output("a", next);
-  if (stacked) body.output("square", body.add(Mul{}, {next, next}));
-  return std::make_shared<const Graph>(std::move(body));
-}
-
-}  // namespace
-
-std::vector<Sample<Loop>> Loop::samples() {
-  const SampleInput values = sample("f32[2]");
-  const auto trips = [](double count) { return sample(Tensor::scalar(DType::i64, count)); };
-  const auto going = [](bool value) { return sample(Tensor::scalar(DType::boolean, value)); };
-  return {{{sample_body(true, -1), 1}, {trips(3), no_sample(), values, values}},
-          {{sample_body(false, 1), 1}, {trips(5), no_sample(), values, values}},
-          {{sample_body(false, -1), 1}, {trips(3), going(true), values, values}},
-          {{sample_body(false, 3), 1}, {trips(2), going(true), values, values}},
-          {{sample_body(false, -1), 1}, {trips(3), going(false), values, values}},
-          {{sample_body(true, -1), 1}, {trips(0), no_sample(), values, values}}};
-}
-
 }  // namespace narrowgauge

@@ -259,29 +259,4 @@ class ScanGradient {
 
 Values Scan::gradient(Gradient& g) const { return ScanGradient(*this, g).build(); }
 
-std::vector<Sample<If>> If::samples() {
-  const auto branch = [](auto op) {
-    Graph body("branch");
-    const Value x = body.input("x", TensorType::parse("f32[3]"));
-    body.output("y", body.add(op, {x, x}));
-    return std::make_shared<const Graph>(std::move(body));
-  };
-  const Tensor yes = Tensor::scalar(DType::boolean, 1), no = Tensor::scalar(DType::boolean, 0);
-  return {{{branch(Add{}), branch(Mul{})}, {sample(yes), sample("f32[3]")}},
-          {{branch(Add{}), branch(Mul{})}, {sample(no), sample("f32[3]")}}};
-}
-
-std::vector<Sample<Scan>> Scan::samples() {
-  Graph body("body");
-  const Value h = body.input("h", TensorType::parse("f32[2]"));
-  const Value x = body.input("x", TensorType::parse("f32[2]"));
-  const Value w = body.input("w", TensorType::parse("f32[2]"));
-  const Value next = body.add(Add{}, {body.add(Mul{}, {h, w}), x});
-  body.output("h", next);
-  body.output("y", body.add(Mul{}, {next, next}));
-  const Region region = std::make_shared<const Graph>(std::move(body));
-  const std::vector<SampleInput> inputs{sample("f32[2]"), sample("f32[4,2]"), sample("f32[2]")};
-  return {{{region, 1, 1, {}, {}}, inputs}, {{region, 1, 1, {1}, {1}}, inputs}};
-}
-
 }  // namespace narrowgauge

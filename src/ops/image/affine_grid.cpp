@@ -67,13 +67,6 @@ Values AffineGrid::decompose(Rewriting& r) const {
 
 std::span<const Kernel> AffineGrid::kernels() { return composite_kernels(); }
 
-std::vector<Sample<AffineGrid>> AffineGrid::samples() {
-  return {
-      {{}, {sample("f32[2,2,3]"), sample(list_of(Dims{2, 3, 4, 5}))}},
-      {{1}, {sample("f32[2,3,4]"), sample(list_of(Dims{2, 1, 2, 1, 3}))}},
-  };
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(affine_grid, narrowgauge::AffineGrid)

@@ -30,7 +30,6 @@ struct GridSample {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<GridSample>> samples();
 };
 
 // dy [N, C, out...], x, grid -> dx and dgrid; sums in f64, in the order of the places.
@@ -51,7 +50,6 @@ struct GridSampleGradient {
   }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<GridSampleGradient>> samples();
 };
 
 }  // namespace narrowgauge

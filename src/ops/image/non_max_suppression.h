@@ -28,7 +28,6 @@ struct NonMaxSuppression {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<NonMaxSuppression>> samples();
 };
 
 }  // namespace narrowgauge

@@ -42,7 +42,6 @@ struct Resize {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Resize>> samples();
 };
 
 }  // namespace narrowgauge

@@ -28,7 +28,6 @@ struct RoiAlign {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<RoiAlign>> samples();
 
   static void visit_roi_align(auto& self, auto&& visit) {
     visit("coordinate_transformation_mode", self.coordinate_transformation_mode);
@@ -55,7 +54,6 @@ struct RoiAlignGradient {
   }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<RoiAlignGradient>> samples();
 };
 
 }  // namespace narrowgauge

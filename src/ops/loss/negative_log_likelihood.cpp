@@ -127,26 +127,6 @@ std::span<const Kernel> NegativeLogLikelihoodLossGradient::kernels() {
   return negative_log_likelihood_gradient_kernels;
 }
 
-std::vector<Sample<NegativeLogLikelihoodLoss>> NegativeLogLikelihoodLoss::samples() {
-  std::vector<Sample<NegativeLogLikelihoodLoss>> all;
-  for (const auto& like : SoftmaxCrossEntropyLoss::samples())
-    all.push_back({{like.op.ignore_index, like.op.reduction}, like.inputs});
-  return all;
-}
-
-std::vector<Sample<NegativeLogLikelihoodLossGradient>>
-NegativeLogLikelihoodLossGradient::samples() {
-  std::vector<Sample<NegativeLogLikelihoodLossGradient>> all;
-  for (const auto& forward : NegativeLogLikelihoodLoss::samples()) {
-    const Shape loss = forward.op.reduction == "none" ? forward.inputs[1].type.shape : Shape{};
-    std::vector<SampleInput> inputs{{{DType::f32, loss}}};
-    inputs.insert(inputs.end(), forward.inputs.begin() + 1, forward.inputs.end());
-    all.push_back({{forward.op.ignore_index, forward.op.reduction, forward.inputs[0].type.shape},
-                   std::move(inputs)});
-  }
-  return all;
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(negative_log_likelihood, narrowgauge::NegativeLogLikelihoodLoss,

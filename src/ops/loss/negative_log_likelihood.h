@@ -24,7 +24,6 @@ struct NegativeLogLikelihoodLoss {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<NegativeLogLikelihoodLoss>> samples();
 };
 
 // dy (in the loss's shape) -> dx of the given shape: -weight * dy / divisor at the label, else 0.
@@ -47,7 +46,6 @@ struct NegativeLogLikelihoodLossGradient {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<NegativeLogLikelihoodLossGradient>> samples();
 };
 
 }  // namespace narrowgauge

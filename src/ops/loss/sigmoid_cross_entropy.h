@@ -20,10 +20,6 @@ struct SigmoidCrossEntropy {
   NG_FORMULA(SigmoidCrossEntropy, (T x, T target),
              (select(x > T(0), x, T(0)) - x * target) + log1p(exp(-abs(x))))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<SigmoidCrossEntropy>> samples() {
-    return {{{}, {sample("f32[3,7]", -8, 8), sample("f32[3,7]", 0, 1)}},
-            {{}, {sample("f32[1]", -8, 8), sample("f32[1]", 0, 1)}}};
-  }
 };
 
 // The gradient of the logits: (sigmoid(x) - target) * dy.
@@ -39,9 +35,6 @@ struct SigmoidCrossEntropyGradient {
   NG_SAME_SHAPE
   NG_FORMULA(SigmoidCrossEntropyGradient, (T x, T target, T dy), (sigmoid(x) - target) * dy)
   Values decompose(Rewriting& r) const;
-  static std::vector<Sample<SigmoidCrossEntropyGradient>> samples() {
-    return {{{}, {sample("f32[3,7]", -8, 8), sample("f32[3,7]", 0, 1), sample("f32[3,7]")}}};
-  }
 };
 
 }  // namespace narrowgauge

@@ -77,48 +77,6 @@ Values SoftmaxCrossEntropyLossGradient::gradient(Gradient& g) const {
   return gradients;
 }
 
-namespace {
-
-SampleInput labels(Dims dims, std::int64_t classes, DType dtype = DType::i64) {
-  Tensor tensor(dtype, std::move(dims));
-  for (std::int64_t i = 0; i < tensor.size(); ++i)
-    tensor.set(i, static_cast<double>((i * 7 + 2) % classes));
-  return sample(std::move(tensor));
-}
-
-}  // namespace
-
-std::vector<Sample<SoftmaxCrossEntropyLoss>> SoftmaxCrossEntropyLoss::samples() {
-  using Op = SoftmaxCrossEntropyLoss;
-  std::vector<Sample<Op>> all;
-  for (const std::string_view reduction : {"none", "mean", "sum"}) {
-    Op plain, weighted, ignoring;
-    plain.reduction = weighted.reduction = ignoring.reduction = reduction;
-    weighted.ignore_index = 2;
-    ignoring.ignore_index = -1;
-    all.push_back({plain, {sample("f32[6,10]"), labels({6}, 10)}});
-    all.push_back(
-        {weighted, {sample("f32[4,5]"), labels({4}, 5, DType::i32), sample("f32[5]", 0.25, 2)}});
-    all.push_back({ignoring, {sample("f32[2,3,2,4]", -6, 6), labels({2, 2, 4}, 3)}});
-  }
-  return all;
-}
-
-std::vector<Sample<SoftmaxCrossEntropyLossGradient>> SoftmaxCrossEntropyLossGradient::samples() {
-  std::vector<Sample<SoftmaxCrossEntropyLossGradient>> all;
-  for (const auto& forward : SoftmaxCrossEntropyLoss::samples()) {
-    const SoftmaxCrossEntropyLoss& op = forward.op;
-    const Shape loss = op.reduction == "none" ? forward.inputs[1].type.shape : Shape{};
-    std::vector<SampleInput> inputs{{{DType::f32, loss}}};
-    inputs.insert(inputs.end(), forward.inputs.begin(), forward.inputs.end());
-    SoftmaxCrossEntropyLossGradient gradient;
-    gradient.ignore_index = op.ignore_index;
-    gradient.reduction = op.reduction;
-    all.push_back({gradient, std::move(inputs)});
-  }
-  return all;
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(softmax_cross_entropy, narrowgauge::SoftmaxCrossEntropyLoss,

@@ -36,7 +36,6 @@ struct SoftmaxCrossEntropyLoss {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<SoftmaxCrossEntropyLoss>> samples();
 };
 
 // dy (in the loss's shape) -> dscores = (softmax(scores) - one_hot(label)) * weight * dy / divisor.
@@ -55,7 +54,6 @@ struct SoftmaxCrossEntropyLossGradient {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<SoftmaxCrossEntropyLossGradient>> samples();
 };
 
 }  // namespace narrowgauge

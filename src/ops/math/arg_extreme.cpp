@@ -67,18 +67,6 @@ std::span<const Kernel> ArgExtreme<kind>::kernels() {
   return arg_extreme_kernels<kind>;
 }
 
-template <Extreme kind>
-std::vector<Sample<ArgExtreme<kind>>> ArgExtreme<kind>::samples() {
-  const SampleInput ties = sample(Tensor::from<float>({6}, std::vector<float>{1, 2, 1, 2, 1, 2}));
-  const SampleInput nan = sample(Tensor::from<float>({3}, std::vector<float>{1, NAN, 2}));
-  return {{{}, {sample("f32[3,5]")}},
-          {{.axis = -1, .keepdims = 0}, {sample("f32[2,3,7]")}},
-          {{.axis = 1}, {sample("f32[2,3,4,5]")}},
-          {{.select_last_index = 1}, {ties}},
-          {{}, {nan}},
-          {{.axis = 1, .keepdims = 0, .select_last_index = 1}, {sample("i64[4,9]", -2, 2)}}};
-}
-
 template struct ArgExtreme<Extreme::largest>;
 template struct ArgExtreme<Extreme::smallest>;
 

@@ -25,7 +25,6 @@ struct ArgExtreme {
   }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<ArgExtreme>> samples();
 };
 
 using ArgMax = ArgExtreme<Extreme::largest>;

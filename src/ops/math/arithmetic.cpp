@@ -10,38 +10,6 @@
 
 namespace narrowgauge {
 
-std::vector<Sample<Add>> Add::samples() {
-  auto all = binary_samples<Add>();
-  all.push_back({{}, {sample("f32[0,3]"), sample("f32[3]")}});
-  all.push_back({{}, {sample("i64[2,3]", -9, 9), sample("i64[3]", -9, 9)}});
-  all.push_back({{}, {sample("f32[3,1,1040]"), sample("f32[1040]")}});
-  return all;
-}
-
-std::vector<Sample<Mul>> Mul::samples() {
-  auto all = binary_samples<Mul>();
-  all.push_back({{}, {sample("i32[4]", -9, 9), sample("i32[2,1]", -9, 9)}});
-  return all;
-}
-
-std::vector<Sample<Div>> Div::samples() {
-  auto all = binary_samples<Div>(0.5, 2);
-  all.push_back({{}, {sample("i64[12]", -9, 9), sample("i64[12]", -2, 2)}});
-  return all;
-}
-
-std::vector<Sample<Neg>> Neg::samples() {
-  auto all = unary_samples<Neg>();
-  all.push_back({{}, {sample("i32[7]", -9, 9)}});
-  return all;
-}
-
-std::vector<Sample<Abs>> Abs::samples() {
-  auto all = unary_samples<Abs>();
-  all.push_back({{}, {sample("i8[7]", -9, 9)}});
-  return all;
-}
-
 namespace {
 
 // Of two lists, or of a list and one number, entry by entry.

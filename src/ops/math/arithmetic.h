@@ -14,7 +14,6 @@ struct Add {
   NG_FORMULA(Add, (T a, T b), a + b)
   std::optional<Shape> numbers(const Inference& in) const;
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Add>> samples();
 };
 
 struct Sub {
@@ -25,7 +24,6 @@ struct Sub {
   NG_FORMULA(Sub, (T a, T b), a - b)
   std::optional<Shape> numbers(const Inference& in) const;
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Sub>> samples() { return binary_samples<Sub>(); }
 };
 
 struct Mul {
@@ -36,7 +34,6 @@ struct Mul {
   NG_FORMULA(Mul, (T a, T b), (a * b))
   std::optional<Shape> numbers(const Inference& in) const;
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Mul>> samples();
 };
 
 struct Div {
@@ -47,7 +44,6 @@ struct Div {
   NG_FORMULA(Div, (T a, T b), a / b)
   std::optional<Shape> numbers(const Inference& in) const;
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Div>> samples();
 };
 
 struct Neg {
@@ -57,7 +53,6 @@ struct Neg {
   NG_SAME_TYPE
   NG_FORMULA(Neg, (T x), -x)
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Neg>> samples();
 };
 
 struct Abs {
@@ -67,7 +62,6 @@ struct Abs {
   NG_SAME_TYPE
   NG_FORMULA(Abs, (T x), abs(x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Abs>> samples();
 };
 
 struct Reciprocal {
@@ -76,7 +70,6 @@ struct Reciprocal {
   NG_SAME_TYPE
   NG_FORMULA(Reciprocal, (T x), T(1) / x)
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Reciprocal>> samples() { return unary_samples<Reciprocal>(0.5, 2); }
 };
 
 struct Sqrt {
@@ -85,7 +78,6 @@ struct Sqrt {
   NG_SAME_TYPE
   NG_FORMULA(Sqrt, (T x), sqrt(x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Sqrt>> samples() { return unary_samples<Sqrt>(0.5, 3); }
 };
 
 }  // namespace narrowgauge

@@ -14,7 +14,6 @@ struct BitCast {
   static void attributes(auto& self, auto&& visit) { visit("to", self.to); }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<BitCast>> samples();
 };
 
 }  // namespace narrowgauge

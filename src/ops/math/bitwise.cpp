@@ -10,12 +10,6 @@
 
 namespace narrowgauge {
 
-std::vector<Sample<BitwiseNot>> BitwiseNot::samples() {
-  return {{{}, {sample("i64[2,3,5]", -99, 99)}},
-          {{}, {sample("u8[19]", 0, 255)}},
-          {{}, {sample("i4[7]", -8, 7)}}};
-}
-
 TensorTypes BitShift::infer(const Inference& in) const {
   require(direction == "LEFT" || direction == "RIGHT",
           "BitShift: direction must be LEFT or RIGHT, got '", direction, "'");
@@ -30,15 +24,6 @@ Values BitShift::decompose(Rewriting& r) const {
 }
 
 std::span<const Kernel> BitShift::kernels() { return composite_kernels(); }
-
-std::vector<Sample<BitShift>> BitShift::samples() {
-  std::vector<Sample<BitShift>> all;
-  for (const char* direction : {"LEFT", "RIGHT"})
-    for (const char* of : {"u8", "u16", "u32", "u64"})
-      all.push_back(
-          {{direction}, {sample(concat(of, "[5,3]"), 0, 255), sample(concat(of, "[3]"), 0, 9)}});
-  return all;
-}
 
 }  // namespace narrowgauge
 

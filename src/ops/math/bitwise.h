@@ -25,12 +25,6 @@ NG_INLINE T with_bits(T a, T b, auto combine) {
 constexpr OpInfo bitwise_info(std::string_view name) {
   return commutative(binary_info(name, {}, "T:integer"));
 }
-template <class Op>
-std::vector<Sample<Op>> bitwise_samples() {
-  return {{{}, {sample("i64[2,3,5]", -99, 99), sample("i64[2,3,5]", -99, 99)}},
-          {{}, {sample("u8[4,1]", 0, 255), sample("u8[3]", 0, 255)}},
-          {{}, {sample("i32[]", -99, 99), sample("i32[7]", -99, 99)}}};
-}
 
 struct BitwiseAnd {
   static constexpr OpInfo info = bitwise_info("BitwiseAnd");
@@ -38,7 +32,6 @@ struct BitwiseAnd {
   NG_NO_ATTRIBUTES
   NG_SAME_TYPE
   NG_FORMULA(BitwiseAnd, (T a, T b), detail::with_bits(a, b, std::bit_and<>{}))
-  static std::vector<Sample<BitwiseAnd>> samples() { return bitwise_samples<BitwiseAnd>(); }
 };
 
 struct BitwiseOr {
@@ -47,7 +40,6 @@ struct BitwiseOr {
   NG_NO_ATTRIBUTES
   NG_SAME_TYPE
   NG_FORMULA(BitwiseOr, (T a, T b), detail::with_bits(a, b, std::bit_or<>{}))
-  static std::vector<Sample<BitwiseOr>> samples() { return bitwise_samples<BitwiseOr>(); }
 };
 
 struct BitwiseXor {
@@ -56,7 +48,6 @@ struct BitwiseXor {
   NG_NO_ATTRIBUTES
   NG_SAME_TYPE
   NG_FORMULA(BitwiseXor, (T a, T b), detail::with_bits(a, b, std::bit_xor<>{}))
-  static std::vector<Sample<BitwiseXor>> samples() { return bitwise_samples<BitwiseXor>(); }
 };
 
 struct BitwiseNot {
@@ -65,7 +56,6 @@ struct BitwiseNot {
   NG_NO_ATTRIBUTES
   NG_SAME_TYPE
   NG_FORMULA(BitwiseNot, (T x), T(-1) - x)
-  static std::vector<Sample<BitwiseNot>> samples();
 };
 
 // The bits of a moved b places to the LEFT or to the RIGHT, zeros behind them.
@@ -77,7 +67,6 @@ struct BitShift {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<BitShift>> samples();
 };
 
 }  // namespace narrowgauge

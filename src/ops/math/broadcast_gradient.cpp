@@ -27,13 +27,6 @@ TensorTypes BroadcastGradient::infer(const Inference& in) const {
   return {{in.dtype(0), shape}};
 }
 
-std::vector<Sample<BroadcastGradient>> BroadcastGradient::samples() {
-  const auto to = [](Shape shape) { return BroadcastGradient{std::move(shape)}; };
-  return {{to({3, 1, 1}), {sample("f32[2,3,4,5]")}}, {to({}), {sample("f32[7]")}},
-          {to({2, 1, 3}), {sample("f32[2,4,3]")}},   {to({5}), {sample("f32[17,5]")}},
-          {to({1, 3}), {sample("f32[0,3]")}},        {to({1, 37}), {sample("f32[3,47,37]")}}};
-}
-
 Values BroadcastGradient::gradient(Gradient& g) const {
   return {g.add(ExpandTo{g.shape(g.input(0))}, {g.output_gradient()})};
 }

@@ -21,7 +21,6 @@ struct BroadcastGradient {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<BroadcastGradient>> samples();
 };
 
 // Whether `sums` are one number for each channel of images [N, C, H, W].

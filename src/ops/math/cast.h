@@ -17,7 +17,6 @@ struct Identity {
   TensorTypes infer(const Inference& in) const { return {in.type(0)}; }
   Values gradient(Gradient& g) const { return {g.output_gradient()}; }
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Identity>> samples();
 };
 
 namespace detail {
@@ -95,7 +94,6 @@ struct Cast {
   Values gradient(Gradient& g) const;
   static Elementwise elementwise();
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Cast>> samples();
 
   PowerRounding power_rounding() const;  // of round_mode, which is known to be right
   bool keeps_low_bits() const { return is_integer(to) && bits(to) < 8; }

@@ -20,13 +20,6 @@ Values CastLike::decompose(Rewriting& r) const {
 
 std::span<const Kernel> CastLike::kernels() { return composite_kernels(); }
 
-std::vector<Sample<CastLike>> CastLike::samples() {
-  return {{{}, {sample("f32[2,3,5]"), sample("f32[]")}},
-          {{}, {sample("f32[7]", -6, 6), sample("i32[3]", -9, 9)}},
-          {{.saturate = 0}, {sample("f32[9]", -1e3, 1e3), sample("f8e4m3fn[2]")}},
-          {{.round_mode = "down"}, {sample("f32[9]", 1, 9), sample("f8e8m0[1]", 1, 2)}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(cast_like, narrowgauge::CastLike)

@@ -18,7 +18,6 @@ struct CastLike {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<CastLike>> samples();
 };
 
 }  // namespace narrowgauge

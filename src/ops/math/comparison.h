@@ -20,16 +20,6 @@ constexpr OpInfo test_info(std::string_view name) {
   info.outputs = "y:bool";
   return info;
 }
-// Samples are whole numbers, so that some are equal.
-template <class Op>
-std::vector<Sample<Op>> comparison_samples() {
-  std::vector<Sample<Op>> all = binary_samples<Op>();
-  const Tensor row = Tensor::from<float>({3}, std::vector<float>{-1, 0, 1});
-  const Tensor column = Tensor::from<float>({3, 1}, std::vector<float>{-1, 0, 1});
-  all.push_back({{}, {sample(row), sample(column)}});
-  all.push_back({{}, {sample("i64[17]", -1, 1), sample("i64[17]", -1, 1)}});
-  return all;
-}
 
 struct Equal {
   static constexpr OpInfo info = commutative(comparison_info("Equal", ""));
@@ -37,7 +27,6 @@ struct Equal {
   NG_NO_ATTRIBUTES
   NG_BOOL_RESULT
   NG_FORMULA(Equal, (T a, T b), select(a == b, T(1), T(0)))
-  static std::vector<Sample<Equal>> samples() { return comparison_samples<Equal>(); }
 };
 
 struct Greater {
@@ -46,7 +35,6 @@ struct Greater {
   NG_NO_ATTRIBUTES
   NG_BOOL_RESULT
   NG_FORMULA(Greater, (T a, T b), select(a > b, T(1), T(0)))
-  static std::vector<Sample<Greater>> samples() { return comparison_samples<Greater>(); }
 };
 
 struct GreaterOrEqual {
@@ -55,9 +43,6 @@ struct GreaterOrEqual {
   NG_NO_ATTRIBUTES
   NG_BOOL_RESULT
   NG_FORMULA(GreaterOrEqual, (T a, T b), select(a >= b, T(1), T(0)))
-  static std::vector<Sample<GreaterOrEqual>> samples() {
-    return comparison_samples<GreaterOrEqual>();
-  }
 };
 
 struct Less {
@@ -66,7 +51,6 @@ struct Less {
   NG_NO_ATTRIBUTES
   NG_BOOL_RESULT
   NG_FORMULA(Less, (T a, T b), select(a < b, T(1), T(0)))
-  static std::vector<Sample<Less>> samples() { return comparison_samples<Less>(); }
 };
 
 struct LessOrEqual {
@@ -75,7 +59,6 @@ struct LessOrEqual {
   NG_NO_ATTRIBUTES
   NG_BOOL_RESULT
   NG_FORMULA(LessOrEqual, (T a, T b), select(a <= b, T(1), T(0)))
-  static std::vector<Sample<LessOrEqual>> samples() { return comparison_samples<LessOrEqual>(); }
 };
 
 struct IsNaN {
@@ -83,7 +66,6 @@ struct IsNaN {
   NG_NO_ATTRIBUTES
   NG_BOOL_RESULT
   NG_FORMULA(IsNaN, (T x), select(x != x, T(1), T(0)))
-  static std::vector<Sample<IsNaN>> samples();
 };
 
 struct IsInf {
@@ -97,7 +79,6 @@ struct IsInf {
   NG_FORMULA(IsInf, (T x),
              select(x > std::numeric_limits<T>::max(), T(detect_positive != 0),
                     select(x < -std::numeric_limits<T>::max(), T(detect_negative != 0), T(0))))
-  static std::vector<Sample<IsInf>> samples();
 };
 
 }  // namespace narrowgauge

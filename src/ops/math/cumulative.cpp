@@ -64,17 +64,6 @@ Value moved(Rewriting& r, Value x, std::int64_t axis, std::int64_t distance) {
                        r.scalar(1, r.type(x).dtype), r.constant(list_of(Dims{axis}))});
 }
 
-template <class Op>
-std::vector<Sample<Op>> cumulative_samples() {
-  const auto axis = [](double value) { return sample(Tensor::scalar(DType::i64, value)); };
-  return {{{}, {sample("f32[5]"), axis(0)}},
-          {{.exclusive = 1}, {sample("f32[2,6]"), axis(-1)}},
-          {{.reverse = 1}, {sample("f32[3,4,2]"), axis(1)}},
-          {{.exclusive = 1, .reverse = 1}, {sample("f32[2,3,4,5]"), axis(1)}},
-          {{}, {sample("f32[2,1]"), sample(list_of(Dims{1}))}},
-          {{.reverse = 1}, {sample("i64[3,3]", -3, 3), axis(0)}}};
-}
-
 }  // namespace
 
 TensorTypes CumSum::infer(const Inference& in) const { return checked_type(in); }
@@ -100,8 +89,6 @@ Values CumProd::decompose(Rewriting& r) const {
 
 std::span<const Kernel> CumSum::kernels() { return sum_list; }
 std::span<const Kernel> CumProd::kernels() { return composite_kernels(); }
-std::vector<Sample<CumSum>> CumSum::samples() { return cumulative_samples<CumSum>(); }
-std::vector<Sample<CumProd>> CumProd::samples() { return cumulative_samples<CumProd>(); }
 
 }  // namespace narrowgauge
 

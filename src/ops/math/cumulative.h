@@ -26,7 +26,6 @@ struct CumSum {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<CumSum>> samples();
 };
 
 // The same with products. They are made of products over 1, 2, 4, ... neighbours (Hillis and
@@ -41,7 +40,6 @@ struct CumProd {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<CumProd>> samples();
 };
 
 }  // namespace narrowgauge

@@ -108,19 +108,6 @@ TensorTypes DetGradient::infer(const Inference& in) const {
 std::span<const Kernel> Det::kernels() { return determinant_kernels; }
 std::span<const Kernel> DetGradient::kernels() { return determinant_gradient_kernels; }
 
-std::vector<Sample<Det>> Det::samples() {
-  return {{{}, {sample("f32[3,3]")}},
-          {{}, {sample("f32[2,3,4,4]")}},
-          {{}, {sample("f32[1,1]")}},
-          {{}, {sample("f32[2,0,0]")}}};
-}
-
-std::vector<Sample<DetGradient>> DetGradient::samples() {
-  return {{{}, {sample("f32[3,3]"), sample("f32[]")}},
-          {{}, {sample("f32[2,4,4]"), sample("f32[2]")}},
-          {{}, {sample(Tensor::full(DType::f32, {2, 2}, 1)), sample("f32[]")}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(determinant, narrowgauge::Det, narrowgauge::DetGradient)

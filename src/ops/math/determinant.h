@@ -14,7 +14,6 @@ struct Det {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Det>> samples();
 };
 
 // dy times the cofactors of x: each is a determinant itself, so that singular matrices have
@@ -29,7 +28,6 @@ struct DetGradient {
   static void attributes(auto&, auto&&) {}
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<DetGradient>> samples();
 };
 
 }  // namespace narrowgauge

@@ -22,7 +22,6 @@ struct Einsum {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Einsum>> samples();
 };
 
 }  // namespace narrowgauge

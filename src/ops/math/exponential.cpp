@@ -41,32 +41,14 @@ Values Pow::gradient(Gradient& g) const {
   return result;
 }
 
-std::vector<Sample<Pow>> Pow::samples() {
-  auto all = binary_samples<Pow>(0.5, 2);
-  all.push_back({{}, {sample("f32[5]"), sample(Tensor::scalar(DType::i64, 3))}});
-  all.push_back({{}, {sample("f32[5]"), sample(Tensor::scalar(DType::i64, 0))}});
-  all.push_back({{}, {sample("i64[2,5]", -3, 3), sample("i64[5]", -2, 4)}});
-  return all;
-}
-
 Values PowGradientBase::decompose(Rewriting& r) const {
   const Expression x(r, r.input(0)), y(r, r.input(1)), dz(r, r.input(2));
   return {where(y == 0, 0, dz * (y * pow(x, y - 1)))};
 }
 
-std::vector<Sample<PowGradientBase>> PowGradientBase::samples() {
-  const SampleInput x = sample("f32[2,3]", 0.5, 2);
-  return {{{}, {x, sample("f32[3]"), sample("f32[2,3]")}},
-          {{}, {x, sample(Tensor::scalar(DType::f32, 0)), sample("f32[2,3]")}}};
-}
-
 Values PowGradientExponent::decompose(Rewriting& r) const {
   const Expression x(r, r.input(0)), z(r, r.input(1)), dz(r, r.input(2));
   return {where(z == 0, 0, dz * (z * log(x)))};
-}
-
-std::vector<Sample<PowGradientExponent>> PowGradientExponent::samples() {
-  return {{{}, {sample("f32[2,3]", 0.5, 2), sample("f32[2,3]", 0.5, 2), sample("f32[2,3]")}}};
 }
 
 }  // namespace narrowgauge

@@ -12,7 +12,6 @@ struct Exp {
   NG_SAME_TYPE
   NG_FORMULA(Exp, (T x), exp(x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Exp>> samples() { return unary_samples<Exp>(); }
 };
 
 struct Log {
@@ -21,7 +20,6 @@ struct Log {
   NG_SAME_TYPE
   NG_FORMULA(Log, (T x), log(x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Log>> samples() { return unary_samples<Log>(0.5, 3); }
 };
 
 struct Sin {
@@ -30,7 +28,6 @@ struct Sin {
   NG_SAME_TYPE
   NG_FORMULA(Sin, (T x), sin(x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Sin>> samples() { return unary_samples<Sin>(-3, 3); }
 };
 
 struct Cos {
@@ -39,7 +36,6 @@ struct Cos {
   NG_SAME_TYPE
   NG_FORMULA(Cos, (T x), cos(x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Cos>> samples() { return unary_samples<Cos>(-3, 3); }
 };
 
 // x^y in the dtype of x.
@@ -55,7 +51,6 @@ struct Pow {
   TensorTypes infer(const Inference& in) const { return elementwise_types(in, in.dtype(0)); }
   NG_FORMULA(Pow, (T x, T y), pow(x, y))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Pow>> samples();
 };
 
 // dz y x^(y-1), and 0 where y is 0.
@@ -66,7 +61,6 @@ struct PowGradientBase {
   NG_SAME_TYPE
   NG_FORMULA(PowGradientBase, (T x, T y, T dz), select(y == T(0), T(0), dz*(y* pow(x, y - T(1)))))
   Values decompose(Rewriting& r) const;
-  static std::vector<Sample<PowGradientBase>> samples();
 };
 
 // dz z log(x), and 0 where z is 0.
@@ -77,7 +71,6 @@ struct PowGradientExponent {
   NG_SAME_TYPE
   NG_FORMULA(PowGradientExponent, (T x, T z, T dz), select(z == T(0), T(0), dz*(z* log(x))))
   Values decompose(Rewriting& r) const;
-  static std::vector<Sample<PowGradientExponent>> samples();
 };
 
 }  // namespace narrowgauge

@@ -28,7 +28,6 @@ struct Gemm {
   Values gradient(Gradient& g) const;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Gemm>> samples();
 };
 
 }  // namespace narrowgauge

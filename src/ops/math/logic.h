@@ -12,11 +12,6 @@ constexpr OpInfo logic_info(std::string_view name) {
   info.outputs = "y:bool";
   return info;
 }
-template <class Op>
-std::vector<Sample<Op>> logic_samples() {
-  return {{{}, {sample("bool[2,3]", 0, 1), sample("bool[3]", 0, 1)}},
-          {{}, {sample("bool[33]", 0, 1), sample("bool[33]", 0, 1)}}};
-}
 
 struct And {
   static constexpr OpInfo info = logic_info("And");
@@ -24,7 +19,6 @@ struct And {
   NG_NO_ATTRIBUTES
   NG_BOOL_RESULT
   NG_FORMULA(And, (T a, T b), select(a == b, a, T(0)))
-  static std::vector<Sample<And>> samples() { return logic_samples<And>(); }
 };
 
 struct Or {
@@ -33,7 +27,6 @@ struct Or {
   NG_NO_ATTRIBUTES
   NG_BOOL_RESULT
   NG_FORMULA(Or, (T a, T b), select(a == b, a, T(1)))
-  static std::vector<Sample<Or>> samples() { return logic_samples<Or>(); }
 };
 
 struct Xor {
@@ -42,7 +35,6 @@ struct Xor {
   NG_NO_ATTRIBUTES
   NG_BOOL_RESULT
   NG_FORMULA(Xor, (T a, T b), select(a == b, T(0), T(1)))
-  static std::vector<Sample<Xor>> samples() { return logic_samples<Xor>(); }
 };
 
 struct Not {
@@ -52,7 +44,6 @@ struct Not {
   NG_NO_ATTRIBUTES
   NG_BOOL_RESULT
   NG_FORMULA(Not, (T x), T(1) - x)
-  static std::vector<Sample<Not>> samples() { return {{{}, {sample("bool[2,3]", 0, 1)}}}; }
 };
 
 }  // namespace narrowgauge

@@ -20,7 +20,6 @@ struct MatMul {
   Values gradient(Gradient& g) const;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<MatMul>> samples();
 };
 
 // MatMul for rank 2 or more, which can first exchange the last two axes of either operand.
@@ -42,7 +41,6 @@ struct FusedMatMul {
   Values gradient(Gradient& g) const;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<FusedMatMul>> samples();
 };
 
 }  // namespace narrowgauge

@@ -36,22 +36,10 @@ Values extreme_gradient(Gradient& g) {
   return result;
 }
 
-template <class Op>
-std::vector<Sample<Op>> extreme_samples() {
-  auto all = binary_samples<Op>();
-  all.push_back({{}, {sample("f32[5]")}});
-  all.push_back({{}, {sample("f32[3,1]"), sample("f32[4]"), sample("f32[]"), sample("f32[3,4]")}});
-  all.push_back({{}, {sample("i64[9]", -9, 9), sample("i64[9]", -9, 9), sample("i64[]", -9, 9)}});
-  all.push_back({{}, {sample("i32[5]", -9, 9)}});
-  return all;
-}
-
 }  // namespace
 
 Values Min::gradient(Gradient& g) const { return extreme_gradient(g); }
 Values Max::gradient(Gradient& g) const { return extreme_gradient(g); }
-std::vector<Sample<Min>> Min::samples() { return extreme_samples<Min>(); }
-std::vector<Sample<Max>> Max::samples() { return extreme_samples<Max>(); }
 
 TensorTypes Clip::infer(const Inference& in) const {
   for (int i = 1; i < in.count(); ++i)
@@ -76,28 +64,11 @@ Values Clip::gradient(Gradient& g) const {
   return result;
 }
 
-std::vector<Sample<Clip>> Clip::samples() {
-  const SampleInput low = sample("f32[]", -1, -0.5), high = sample("f32[]", 0.5, 1);
-  return {{{}, {sample("f32[2,3,5]"), low, high}},
-          {{}, {sample("f32[2,3,4,5]"), low}},
-          {{}, {sample("f32[17]"), no_sample(), high}},
-          {{}, {sample("f32[17]")}},
-          {{}, {sample("f32[17]"), high, low}},
-          {{}, {sample("i32[9]", -9, 9), sample("i32[]", -4, -3), sample("i32[]", 2, 5)}},
-          {{}, {sample("i64[9]", -9, 9)}}};
-}
-
 // The gradient is linear in dy, and constant in x and the limits almost everywhere.
 Values ClipGradient::gradient(Gradient& g) const {
   Values result(4);
   result[1] = g.add(ClipGradient{}, {g.input(0), g.output_gradient(), g.input(2), g.input(3)});
   return result;
-}
-
-std::vector<Sample<ClipGradient>> ClipGradient::samples() {
-  const SampleInput low = sample("f32[]", -1, -0.5), high = sample("f32[]", 0.5, 1);
-  return {{{}, {sample("f32[2,3,5]"), sample("f32[2,3,5]"), low, high}},
-          {{}, {sample("f32[33]"), sample("f32[33]")}}};
 }
 
 }  // namespace narrowgauge

@@ -22,7 +22,6 @@ struct Min {
   NG_SAME_TYPE
   NG_FORMULA(Min, (T a, T b), select((b < a) | (b != b), b, a))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Min>> samples();
 };
 
 struct Max {
@@ -33,7 +32,6 @@ struct Max {
   NG_SAME_TYPE
   NG_FORMULA(Max, (T a, T b), select((b > a) | (b != b), b, a))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Max>> samples();
 };
 
 // min(max(x, low), high): ONNX's order, so that `high` wins where low > high.
@@ -52,7 +50,6 @@ struct Clip {
   NG_FORMULA(Clip, (T x, T low, T high),
              select(select(x < low, low, x) > high, high, select(x < low, low, x)))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Clip>> samples();
 };
 
 // dy where x is within the limits, else 0.
@@ -65,7 +62,6 @@ struct ClipGradient {
   NG_SAME_TYPE
   NG_FORMULA(ClipGradient, (T x, T dy, T low, T high), select((x < low) | (x > high), T(0), dy))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<ClipGradient>> samples();
 };
 
 }  // namespace narrowgauge

@@ -23,15 +23,6 @@ Values Mod::gradient(Gradient& g) const {
   return result;
 }
 
-std::vector<Sample<Mod>> Mod::samples() {
-  std::vector<Sample<Mod>> all = binary_samples<Mod>(0.5, 3, {.fmod = 1});
-  all.push_back({{.fmod = 1}, {sample("f32[9]", -6, 6), sample("f32[9]", -2, -1)}});
-  for (const std::int64_t fmod : {0, 1})
-    all.push_back({{fmod}, {sample("i64[5,3]", -9, 9), sample("i64[3]", -4, 4)}});
-  all.push_back({{}, {sample("u8[9]", 0, 255), sample("u8[9]", 1, 20)}});
-  return all;
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(modulo, narrowgauge::Mod)

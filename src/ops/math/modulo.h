@@ -32,7 +32,6 @@ struct Mod {
   TensorTypes infer(const Inference& in) const;
   NG_FORMULA(Mod, (T a, T b), detail::remainder(a, b, fmod != 0))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Mod>> samples();
 };
 
 }  // namespace narrowgauge

@@ -56,24 +56,6 @@ Values ReduceOp<kind>::gradient(Gradient& g) const {
   return {reduction_gradient(kind, g, axes), absent};
 }
 
-template <Reduction kind>
-std::vector<Sample<ReduceOp<kind>>> ReduceOp<kind>::samples() {
-  // Products and logarithms need positive numbers; the others take both signs.
-  constexpr bool positive = kind == Reduction::product || kind == Reduction::log_sum;
-  const auto x = [](std::string_view type) {
-    return positive ? sample(type, 0.5, 1.5) : sample(type);
-  };
-  const auto axes = [](const Dims& values) { return sample(list_of(values)); };
-  return {{{}, {x("f32[2,3,5]")}},
-          {{.keepdims = 0}, {x("f32[2,3,5]"), axes({1})}},
-          {{}, {x("f32[2,3,4,5]"), axes({2, -1})}},
-          {{.keepdims = 0}, {x("f32[3,4,2,3]"), axes({-2, 0})}},
-          {{}, {x("f32[4,1,3]"), axes({})}},
-          {{.noop_with_empty_axes = 1}, {x("f32[2,5]"), axes({})}},
-          {{.keepdims = 0}, {x("f32[]")}},
-          {{}, {sample("i64[3,4]", 1, 9), axes({0})}}};
-}
-
 namespace {
 
 TensorTypes spread_types(const Inference& in, const Shape& shape, const Dims& axes) {
@@ -94,15 +76,6 @@ Values reduce_again(Gradient& g, const Dims& axes) {
   return {g.add(Reducing{.keepdims = keeps}, {dy, g.constant(list_of(axes))})};
 }
 
-template <class Op>
-std::vector<Sample<Op>> spread_samples() {
-  return {{{{2, 3, 5}, {0, 1, 2}}, {sample("f32[]")}},
-          {{{2, 3, 5}, {1}}, {sample("f32[2,1,5]")}},
-          {{{2, 3, 5}, {2, 0}}, {sample("f32[3]")}},
-          {{{2, 3, 4, 5}, {2, 3}}, {sample("f32[2,3,1,1]")}},
-          {{{17}, {}}, {sample("f32[17]")}}};
-}
-
 }  // namespace
 
 TensorTypes ReduceSumGradient::infer(const Inference& in) const {
@@ -113,12 +86,6 @@ TensorTypes ReduceMeanGradient::infer(const Inference& in) const {
 }
 Values ReduceSumGradient::gradient(Gradient& g) const { return reduce_again<ReduceSum>(g, axes); }
 Values ReduceMeanGradient::gradient(Gradient& g) const { return reduce_again<ReduceMean>(g, axes); }
-std::vector<Sample<ReduceSumGradient>> ReduceSumGradient::samples() {
-  return spread_samples<ReduceSumGradient>();
-}
-std::vector<Sample<ReduceMeanGradient>> ReduceMeanGradient::samples() {
-  return spread_samples<ReduceMeanGradient>();
-}
 
 template struct ReduceOp<Reduction::sum>;
 template struct ReduceOp<Reduction::mean>;

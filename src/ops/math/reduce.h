@@ -50,7 +50,6 @@ struct ReduceOp {
   std::optional<Shape> numbers(const Inference& in) const;  // of a product
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<ReduceOp>> samples();
 };
 
 using ReduceSum = ReduceOp<Reduction::sum>;
@@ -87,7 +86,6 @@ struct ReduceSumGradient {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<ReduceSumGradient>> samples();
 };
 
 struct ReduceMeanGradient {
@@ -101,7 +99,6 @@ struct ReduceMeanGradient {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<ReduceMeanGradient>> samples();
 };
 
 }  // namespace narrowgauge

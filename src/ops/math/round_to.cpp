@@ -54,11 +54,6 @@ Elementwise RoundTo::elementwise() {
   return e;
 }
 
-// Samples round to f64, where finite differences see the identity and not steps.
-std::vector<Sample<RoundTo>> RoundTo::samples() {
-  return {{{DType::f64}, {sample("f32[2,9]")}}, {{DType::f64}, {sample("f32[]")}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(round_to, narrowgauge::RoundTo)

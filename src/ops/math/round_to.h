@@ -20,7 +20,6 @@ struct RoundTo {
   Values gradient(Gradient& g) const { return {g.output_gradient()}; }
   static Elementwise elementwise();
   static std::span<const Kernel> kernels() { return elementwise_kernels(); }
-  static std::vector<Sample<RoundTo>> samples();
 };
 
 }  // namespace narrowgauge

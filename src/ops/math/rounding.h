@@ -19,7 +19,6 @@ struct Sign {
   NG_NO_ATTRIBUTES
   NG_SAME_TYPE
   NG_FORMULA(Sign, (T x), select(x > T(0), T(1), select(x < T(0), T(-1), x* T(0))))
-  static std::vector<Sample<Sign>> samples();
 };
 
 struct Floor {
@@ -27,7 +26,6 @@ struct Floor {
   NG_NO_ATTRIBUTES
   NG_SAME_TYPE
   NG_FORMULA(Floor, (T x), floor(x))
-  static std::vector<Sample<Floor>> samples() { return unary_samples<Floor>(-3, 3); }
 };
 
 struct Ceil {
@@ -35,7 +33,6 @@ struct Ceil {
   NG_NO_ATTRIBUTES
   NG_SAME_TYPE
   NG_FORMULA(Ceil, (T x), ceil(x))
-  static std::vector<Sample<Ceil>> samples() { return unary_samples<Ceil>(-3, 3); }
 };
 
 // Rounds to the nearest whole number, halves to the even one.
@@ -44,7 +41,6 @@ struct Round {
   NG_NO_ATTRIBUTES
   NG_SAME_TYPE
   NG_FORMULA(Round, (T x), nearbyint(x))
-  static std::vector<Sample<Round>> samples();
 };
 
 }  // namespace narrowgauge

@@ -19,7 +19,6 @@ struct Sum {
   NG_SAME_TYPE
   NG_FORMULA(Sum, (T a, T b), a + b)
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Sum>> samples();
 };
 
 struct Mean {
@@ -32,7 +31,6 @@ struct Mean {
   NG_SAME_TYPE
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Mean>> samples();
 };
 
 }  // namespace narrowgauge

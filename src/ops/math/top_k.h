@@ -24,7 +24,6 @@ struct TopK {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<TopK>> samples();
 };
 
 }  // namespace narrowgauge

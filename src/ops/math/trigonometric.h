@@ -12,7 +12,6 @@ struct Tan {
   NG_SAME_TYPE
   NG_FORMULA(Tan, (T x), std::tan(x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Tan>> samples() { return unary_samples<Tan>(-1.2, 1.2); }
 };
 
 struct Asin {
@@ -21,7 +20,6 @@ struct Asin {
   NG_SAME_TYPE
   NG_FORMULA(Asin, (T x), std::asin(x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Asin>> samples() { return unary_samples<Asin>(-0.9, 0.9); }
 };
 
 struct Acos {
@@ -30,7 +28,6 @@ struct Acos {
   NG_SAME_TYPE
   NG_FORMULA(Acos, (T x), std::acos(x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Acos>> samples() { return unary_samples<Acos>(-0.9, 0.9); }
 };
 
 struct Atan {
@@ -39,7 +36,6 @@ struct Atan {
   NG_SAME_TYPE
   NG_FORMULA(Atan, (T x), std::atan(x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Atan>> samples() { return unary_samples<Atan>(-3, 3); }
 };
 
 struct Sinh {
@@ -48,7 +44,6 @@ struct Sinh {
   NG_SAME_TYPE
   NG_FORMULA(Sinh, (T x), std::sinh(x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Sinh>> samples() { return unary_samples<Sinh>(-2, 2); }
 };
 
 struct Cosh {
@@ -57,7 +52,6 @@ struct Cosh {
   NG_SAME_TYPE
   NG_FORMULA(Cosh, (T x), std::cosh(x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Cosh>> samples() { return unary_samples<Cosh>(-2, 2); }
 };
 
 struct Asinh {
@@ -66,7 +60,6 @@ struct Asinh {
   NG_SAME_TYPE
   NG_FORMULA(Asinh, (T x), std::asinh(x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Asinh>> samples() { return unary_samples<Asinh>(-3, 3); }
 };
 
 struct Acosh {
@@ -75,7 +68,6 @@ struct Acosh {
   NG_SAME_TYPE
   NG_FORMULA(Acosh, (T x), std::acosh(x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Acosh>> samples() { return unary_samples<Acosh>(1.2, 4); }
 };
 
 struct Atanh {
@@ -84,7 +76,6 @@ struct Atanh {
   NG_SAME_TYPE
   NG_FORMULA(Atanh, (T x), std::atanh(x))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Atanh>> samples() { return unary_samples<Atanh>(-0.8, 0.8); }
 };
 
 }  // namespace narrowgauge

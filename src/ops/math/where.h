@@ -17,7 +17,6 @@ struct Where {
   NG_SAME_TYPE
   NG_FORMULA(Where, (T condition, T x, T y), select(condition != T(0), x, y))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<Where>> samples();
 };
 
 }  // namespace narrowgauge

@@ -46,12 +46,6 @@ Values Binarizer::decompose(Rewriting& r) const {
   return {in_dtype(r, in_dtype(r, r.input(0), DType::f64) > threshold, dtype)};
 }
 
-std::vector<Sample<Binarizer>> Binarizer::samples() {
-  return {{{}, {sample("f32[2,3,4,5]")}},
-          {{.threshold = -0.5}, {sample("i64[7]", -3, 3)}},
-          {{.threshold = 1}, {sample("f32[3]")}}};
-}
-
 TensorTypes Scaler::infer(const Inference& in) const {
   if (offset.size() > 0) check_list(in, "offset", offset.dims());
   if (scale.size() > 0) check_list(in, "scale", scale.dims());
@@ -66,14 +60,6 @@ Values Scaler::decompose(Rewriting& r) const {
   if (offset.size() > 0) y = y - list(offset);
   if (scale.size() > 0) y = y * list(scale);
   return {y};
-}
-
-std::vector<Sample<Scaler>> Scaler::samples() {
-  const Tensor one = Tensor::full(DType::f32, {1}, 0.5);
-  const Tensor three = Tensor::from<float>({3}, {0.5F, -1, 2});
-  return {{{one, three}, {sample("f32[4,3]")}},
-          {{three, one}, {sample("i64[3]", -9, 9)}},
-          {{{}, three}, {sample("i32[2,3]", -9, 9)}}};
 }
 
 TensorTypes Normalizer::infer(const Inference& in) const {
@@ -92,15 +78,6 @@ Values Normalizer::decompose(Rewriting& r) const {
   return {x / where(size == 0, 1, size)};
 }
 
-std::vector<Sample<Normalizer>> Normalizer::samples() {
-  std::vector<Sample<Normalizer>> all;
-  for (const char* const norm : {"MAX", "L1", "L2"}) {
-    all.push_back({{norm}, {sample("f32[4,3]")}});
-    all.push_back({{norm}, {sample(Tensor::from<std::int64_t>({2, 2}, {0, 0, 3, -4}))}});
-  }
-  return all;
-}
-
 TensorTypes Imputer::infer(const Inference& in) const {
   check_list(in, is_integer(in.dtype(0)) ? "imputed_value_int64s" : "imputed_value_floats",
              imputed_values(*this, in.dtype(0)).dims());
@@ -114,19 +91,6 @@ Values Imputer::decompose(Rewriting& r) const {
   const Expression replaced =
       missing ? x.apply(IsNaN{}) : x.apply(Equal{}, r.constant(replaced_value(*this, dtype)));
   return {where(replaced, {r, r.constant(imputed_values(*this, dtype))}, x)};
-}
-
-std::vector<Sample<Imputer>> Imputer::samples() {
-  Imputer floats, missing, numbers;
-  floats.imputed_value_floats = Tensor::from<float>({3}, {0.5F, -1, 2});
-  missing.imputed_value_floats = Tensor::full(DType::f32, {1}, 0.25);
-  missing.replaced_value_float = NAN;
-  numbers.imputed_value_int64s = {5, 6};
-  numbers.replaced_value_int64 = -1;
-  return {{floats, {sample("f32[4,3]", 0, 2)}},
-          {floats, {sample(Tensor::from<float>({1, 3}, {0, 1, 0}))}},
-          {missing, {sample(Tensor::from<float>({3}, {NAN, 1, NAN}))}},
-          {numbers, {sample("i64[4,2]", -1, 1)}}};
 }
 
 TensorTypes ArrayFeatureExtractor::infer(const Inference& in) const {
@@ -143,13 +107,6 @@ Values ArrayFeatureExtractor::decompose(Rewriting& r) const {
   if (shape.size() == 1) x = r.add(ReshapeTo{{1, shape[0]}}, {x});
   const Dim count = element_count(r.shape(r.input(1)));
   return {r.add(Gather{-1}, {x, r.add(ReshapeTo{{count}}, {r.input(1)})})};
-}
-
-std::vector<Sample<ArrayFeatureExtractor>> ArrayFeatureExtractor::samples() {
-  const SampleInput list = sample(list_of(Dims{2, 0, 2}));
-  return {{{}, {sample("f32[4,3]"), list}},
-          {{}, {sample("f32[3]"), list}},
-          {{}, {sample("i32[2,3,3]", -9, 9), sample("i64[2,2]", 0, 2)}}};
 }
 
 std::span<const Kernel> Binarizer::kernels() { return composite_kernels(); }

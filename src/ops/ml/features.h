@@ -21,7 +21,6 @@ struct Binarizer {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Binarizer>> samples();
 };
 
 // (x - offset) * scale, computed in f32; offset and scale have one number for all features or one
@@ -40,7 +39,6 @@ struct Scaler {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Scaler>> samples();
 };
 
 // x over the largest of its features (`norm` MAX), the sum of their magnitudes (L1) or the root of
@@ -57,7 +55,6 @@ struct Normalizer {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Normalizer>> samples();
 };
 
 // x with other numbers where it equals replaced_value_float, which may be NaN, or for integers
@@ -82,7 +79,6 @@ struct Imputer {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Imputer>> samples();
 };
 
 // The features whose indices `indices` lists, in one axis in place of the last; of a list x, as one
@@ -97,7 +93,6 @@ struct ArrayFeatureExtractor {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<ArrayFeatureExtractor>> samples();
 };
 
 }  // namespace narrowgauge

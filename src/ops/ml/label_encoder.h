@@ -36,7 +36,6 @@ struct LabelEncoder {
   }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<LabelEncoder>> samples();
 };
 
 }  // namespace narrowgauge

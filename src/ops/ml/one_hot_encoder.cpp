@@ -50,17 +50,6 @@ TensorTypes OneHotEncoder::infer(const Inference& in) const {
 
 std::span<const Kernel> OneHotEncoder::kernels() { return one_hot_encoder_kernels; }
 
-std::vector<Sample<OneHotEncoder>> OneHotEncoder::samples() {
-  OneHotEncoder numbers, known, large;
-  numbers.cats_int64s = {3, 1, 2};
-  known.cats_int64s = {0, 1, -1};
-  known.zeros = 0;
-  large.cats_int64s = {INT64_MAX, 0};
-  return {{numbers, {sample("i64[2,3]", 0, 4)}},
-          {known, {sample("f32[4]", -1.5, 1.5)}},
-          {large, {sample("i32[3]", -1, 1)}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(one_hot_encoder, narrowgauge::OneHotEncoder)

@@ -23,7 +23,6 @@ struct OneHotEncoder {
   }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<OneHotEncoder>> samples();
 };
 
 }  // namespace narrowgauge

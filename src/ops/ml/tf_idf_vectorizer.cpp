@@ -125,23 +125,6 @@ TensorTypes TfIdfVectorizer::infer(const Inference& in) const {
 
 std::span<const Kernel> TfIdfVectorizer::kernels() { return tf_idf_vectorizer_kernels; }
 
-std::vector<Sample<TfIdfVectorizer>> TfIdfVectorizer::samples() {
-  std::vector<Sample<TfIdfVectorizer>> all;
-  for (const char* const mode : {"TF", "IDF", "TFIDF"}) {
-    TfIdfVectorizer op;
-    op.max_gram_length = 2;
-    op.max_skip_count = 1;
-    op.mode = mode;
-    op.ngram_counts = {0, 2};
-    op.ngram_indexes = {0, 3, 1, 4};
-    op.pool_int64s = {1, 2, 1, 2, 2, 0};
-    op.weights = Tensor::from<float>({4}, {0.5F, 2, 3, 0.25F});
-    all.push_back({op, {sample("i64[3,9]", 0, 2)}});
-    all.push_back({op, {sample("i32[5]", 0, 2)}});
-  }
-  return all;
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(tf_idf_vectorizer, narrowgauge::TfIdfVectorizer)

@@ -33,7 +33,6 @@ struct TfIdfVectorizer {
   }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<TfIdfVectorizer>> samples();
 };
 
 }  // namespace narrowgauge

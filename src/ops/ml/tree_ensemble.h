@@ -48,7 +48,6 @@ struct TreeEnsemble {
   }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<TreeEnsemble>> samples();
 };
 
 }  // namespace narrowgauge

@@ -41,7 +41,6 @@ struct Attention {
   Values decompose(Rewriting& r) const;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Attention>> samples();
 };
 
 // With p = exp(s - logsumexp), d the dropout's factors and g = d * (dy v^T): dv = (d * p)^T dy, and
@@ -70,7 +69,6 @@ struct AttentionGradient {
   Values decompose(Rewriting& r) const;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<AttentionGradient>> samples();
 };
 
 // Settings that both ops read from their attributes; the positions of their inputs differ.

@@ -29,7 +29,6 @@ struct AveragePool {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<AveragePool>> samples();
 };
 
 // dy -> dx of the given shape.
@@ -53,7 +52,6 @@ struct AveragePoolGradient {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<AveragePoolGradient>> samples();
 };
 
 // x [N, C, spatial...] -> means [N, C, 1, ...].
@@ -67,7 +65,6 @@ struct GlobalAveragePool {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<GlobalAveragePool>> samples();
 };
 
 // dy [N, C, 1, ...] -> dx of the given shape.
@@ -83,7 +80,6 @@ struct GlobalAveragePoolGradient {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<GlobalAveragePoolGradient>> samples();
 };
 
 }  // namespace narrowgauge

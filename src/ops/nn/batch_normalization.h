@@ -41,7 +41,6 @@ struct BatchNormalization {
   Values gradient(Gradient& g) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<BatchNormalization>> samples();
 };
 
 // Computes the y of a BatchNormalization in training again, with the same bits, from the statistics
@@ -57,7 +56,6 @@ struct NormalizeAgain {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<NormalizeAgain>> samples();
 };
 
 // With n = (x - mean) * inverse_std: dbias = sum(dy), dscale = sum(dy * n), and dx = scale *
@@ -77,7 +75,6 @@ struct BatchNormalizationGradient {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<BatchNormalizationGradient>> samples();
 };
 
 }  // namespace narrowgauge

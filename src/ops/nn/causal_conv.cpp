@@ -45,15 +45,6 @@ Values CausalConvWithState::decompose(Rewriting& r) const {
 
 std::span<const Kernel> CausalConvWithState::kernels() { return composite_kernels(); }
 
-std::vector<Sample<CausalConvWithState>> CausalConvWithState::samples() {
-  return {
-      {{}, {sample("f32[2,3,5]"), sample("f32[3,1,4]")}},
-      {{"silu"},
-       {sample("f32[2,2,2]"), sample("f32[2,1,4]"), sample("f32[2]"), sample("f32[2,2,3]")}},
-      {{}, {sample("f32[2,2,3]"), sample("f32[2,1,1]"), sample("f32[2]")}},
-  };
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(causal_conv, narrowgauge::CausalConvWithState)

@@ -24,7 +24,6 @@ struct CausalConvWithState {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<CausalConvWithState>> samples();
 };
 
 }  // namespace narrowgauge

@@ -25,7 +25,6 @@ struct Col2Im {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Col2Im>> samples();
 };
 
 }  // namespace narrowgauge

@@ -30,7 +30,6 @@ struct Conv {
   Values gradient(Gradient& g) const;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Conv>> samples();
 };
 
 // dy, w -> dx of the given shape: the gradient of Conv's x; also a transposed convolution.
@@ -56,7 +55,6 @@ struct ConvDataGradient {
   Values gradient(Gradient& g) const;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<ConvDataGradient>> samples();
 };
 
 // x, dy -> dw of the given shape: the gradient of Conv's w.
@@ -82,7 +80,6 @@ struct ConvWeightGradient {
   Values gradient(Gradient& g) const;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<ConvWeightGradient>> samples();
 };
 
 // A node of one of these ops as a convolution of given operands, without its bias.

@@ -33,7 +33,6 @@ struct ConvTranspose {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<ConvTranspose>> samples();
 };
 
 }  // namespace narrowgauge

@@ -35,7 +35,6 @@ struct DeformConv {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<DeformConv>> samples();
 };
 
 }  // namespace narrowgauge

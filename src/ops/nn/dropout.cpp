@@ -107,16 +107,6 @@ Values Dropout::gradient(Gradient& g) const {
           absent};
 }
 
-std::vector<Sample<Dropout>> Dropout::samples() {
-  const SampleInput yes = sample(Tensor::scalar(DType::boolean, 1));
-  const SampleInput no = sample(Tensor::scalar(DType::boolean, 0));
-  const SampleInput quarter = sample(Tensor::scalar(DType::f32, 0.25));
-  return {{{}, {sample("f32[2,3]")}},
-          {{}, {sample("f32[2,3,4,5]"), quarter, yes}},
-          {{.seed = 7}, {sample("f32[1500]"), no_sample(), yes}},
-          {{}, {sample("f32[7]"), quarter, no}}};
-}
-
 TensorTypes DropoutGradient::infer(const Inference& in) const {
   check_settings(in, 2);
   require(in.shape(0) == in.shape(1), "DropoutGradient: dy and mask must have one shape, got ",
@@ -128,14 +118,6 @@ Values DropoutGradient::gradient(Gradient& g) const {
   Values result(4);
   result[0] = g.add(DropoutGradient{}, {g.output_gradient(), g.input(1), g.input(2), g.input(3)});
   return result;
-}
-
-std::vector<Sample<DropoutGradient>> DropoutGradient::samples() {
-  const SampleInput yes = sample(Tensor::scalar(DType::boolean, 1));
-  const SampleInput ratio = sample(Tensor::scalar(DType::f32, 0.25));
-  return {{{}, {sample("f32[2,3,4,5]"), sample("bool[2,3,4,5]", 0, 1), ratio, yes}},
-          {{}, {sample("f32[9]"), sample("bool[9]", 0, 1), no_sample(), yes}},
-          {{}, {sample("f32[9]"), sample("bool[9]", 0, 1)}}};
 }
 
 }  // namespace narrowgauge

@@ -22,7 +22,6 @@ struct Dropout {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Dropout>> samples();
 };
 
 // dy where the mask is true, scaled as Dropout scales.
@@ -40,7 +39,6 @@ struct DropoutGradient {
   NG_FORMULA(DropoutGradient, (T dy, T mask, T ratio, T training),
              select(mask != T(0), dy* select(training != T(0), T(1) / (T(1) - ratio), T(1)), T(0)))
   Values gradient(Gradient& g) const;
-  static std::vector<Sample<DropoutGradient>> samples();
 };
 
 }  // namespace narrowgauge

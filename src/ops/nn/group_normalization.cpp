@@ -67,22 +67,6 @@ Values InstanceNormalization::decompose(Rewriting& r) const {
 std::span<const Kernel> GroupNormalization::kernels() { return composite_kernels(); }
 std::span<const Kernel> InstanceNormalization::kernels() { return composite_kernels(); }
 
-std::vector<Sample<GroupNormalization>> GroupNormalization::samples() {
-  return {
-      {{.num_groups = 2}, {sample("f32[2,6,3,5]"), sample("f32[6]"), sample("f32[6]")}},
-      {{.epsilon = 0.1, .num_groups = 3},
-       {sample("f32[3,3,4]"), sample("f32[3]"), sample("f32[3]")}},
-      {{}, {sample("f32[1,2,3,2,2]", 5, 7), sample("f32[2]"), sample("f32[2]")}},
-  };
-}
-
-std::vector<Sample<InstanceNormalization>> InstanceNormalization::samples() {
-  return {
-      {{}, {sample("f32[2,3,4,5]"), sample("f32[3]"), sample("f32[3]")}},
-      {{.epsilon = 1e-2}, {sample("f32[3,2,7]", 5, 7), sample("f32[2]"), sample("f32[2]")}},
-  };
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(group_normalization, narrowgauge::GroupNormalization, narrowgauge::InstanceNormalization)

@@ -29,7 +29,6 @@ struct GroupNormalization {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<GroupNormalization>> samples();
 };
 
 // The same with each channel a group of its own.
@@ -45,7 +44,6 @@ struct InstanceNormalization {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<InstanceNormalization>> samples();
 };
 
 }  // namespace narrowgauge

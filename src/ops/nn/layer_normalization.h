@@ -30,7 +30,6 @@ struct LayerNormalization {
   Values gradient(Gradient& g) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<LayerNormalization>> samples();
 };
 
 // With n = (x - mean) * inverse_std and g = dy * scale: dx = inverse_std * (g - mean(g) - n *
@@ -50,7 +49,6 @@ struct LayerNormalizationGradient {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<LayerNormalizationGradient>> samples();
 };
 
 }  // namespace narrowgauge

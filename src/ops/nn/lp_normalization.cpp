@@ -39,19 +39,6 @@ Values MeanVarianceNormalization::decompose(Rewriting& r) const {
 std::span<const Kernel> LpNormalization::kernels() { return composite_kernels(); }
 std::span<const Kernel> MeanVarianceNormalization::kernels() { return composite_kernels(); }
 
-std::vector<Sample<LpNormalization>> LpNormalization::samples() {
-  return {{{}, {sample("f32[3,5]", 0.5, 2)}},
-          {{.axis = 1, .p = 1}, {sample("f32[2,3,4,5]", 0.5, 2)}},
-          {{.axis = 0}, {sample("f32[7]", -2, -0.5)}},
-          {{.p = 1}, {sample(Tensor(DType::f32, {2, 3}))}}};
-}
-
-std::vector<Sample<MeanVarianceNormalization>> MeanVarianceNormalization::samples() {
-  return {{{}, {sample("f32[2,3,4,5]")}},
-          {{.axes = {-1}}, {sample("f32[3,7]")}},
-          {{.axes = {0, 1}}, {sample("f32[4,3,2]", 3, 5)}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(lp_normalization, narrowgauge::LpNormalization, narrowgauge::MeanVarianceNormalization)

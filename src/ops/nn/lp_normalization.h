@@ -21,7 +21,6 @@ struct LpNormalization {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<LpNormalization>> samples();
 };
 
 // (x - mean) / (sqrt(variance) + 1e-9), with mean and variance over `axes`.
@@ -36,7 +35,6 @@ struct MeanVarianceNormalization {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<MeanVarianceNormalization>> samples();
 };
 
 }  // namespace narrowgauge

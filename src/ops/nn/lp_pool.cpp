@@ -110,30 +110,6 @@ std::span<const Kernel> GlobalMaxPool::kernels() { return composite_kernels(); }
 std::span<const Kernel> LpPool::kernels() { return composite_kernels(); }
 std::span<const Kernel> LRN::kernels() { return composite_kernels(); }
 
-std::vector<Sample<GlobalMaxPool>> GlobalMaxPool::samples() {
-  return {{{}, {sample("f32[2,3,4,5]")}}, {{}, {sample("f32[3,2,7]")}}};
-}
-
-std::vector<Sample<LpPool>> LpPool::samples() {
-  return {
-      {{.kernel_shape = {2, 2}, .strides = {2, 2}}, {sample("f32[2,3,4,6]", 0.5, 2)}},
-      {{.kernel_shape = {3, 2}, .p = 3, .pads = {1, 0, 1, 1}, .strides = {2, 1}},
-       {sample("f32[2,3,5,4]", -2, -0.5)}},
-      {{.ceil_mode = 1, .kernel_shape = {3, 3}, .p = 1, .strides = {2, 2}},
-       {sample("f32[1,2,6,4]")}},
-      {{.auto_pad = "SAME_LOWER", .dilations = {2}, .kernel_shape = {3}, .p = 4},
-       {sample("f32[2,3,8]", 0.5, 2)}},
-  };
-}
-
-std::vector<Sample<LRN>> LRN::samples() {
-  return {
-      {{.alpha = 0.5, .size = 3}, {sample("f32[2,5,3,2]")}},
-      {{.alpha = 0.25, .beta = 0.5, .bias = 2, .size = 4}, {sample("f32[2,3,7]")}},
-      {{.size = 1}, {sample("f32[2,3,2,2,3]")}},
-  };
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(lp_pool, narrowgauge::GlobalMaxPool, narrowgauge::LpPool, narrowgauge::LRN)

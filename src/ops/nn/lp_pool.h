@@ -20,7 +20,6 @@ struct GlobalMaxPool {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<GlobalMaxPool>> samples();
 };
 
 // x [N, C, spatial...] -> (sum |x|^p)^(1/p) over each window, in f32 (f64 for f64); what lies
@@ -44,7 +43,6 @@ struct LpPool {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<LpPool>> samples();
 };
 
 // x [N, C, ...] -> x / (bias + alpha / size * sum(x^2))^beta, the sum over `size` channels around
@@ -68,7 +66,6 @@ struct LRN {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<LRN>> samples();
 };
 
 }  // namespace narrowgauge

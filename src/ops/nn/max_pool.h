@@ -31,7 +31,6 @@ struct MaxPool {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<MaxPool>> samples();
 };
 
 // Puts each dy where the largest value of its window is in dx, which has the given shape.
@@ -54,7 +53,6 @@ struct MaxPoolGradient {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<MaxPoolGradient>> samples();
 };
 
 // The element of each window of x that its tap says, which MaxPool took of another tensor of this
@@ -74,7 +72,6 @@ struct MaxPoolTaken {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<MaxPoolTaken>> samples();
 };
 
 }  // namespace narrowgauge

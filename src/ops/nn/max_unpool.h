@@ -26,7 +26,6 @@ struct MaxUnpool {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<MaxUnpool>> samples();
 };
 
 // dx = dy at the indices, which count in a tensor of `shape`.
@@ -42,7 +41,6 @@ struct MaxUnpoolGradient {
   static void attributes(auto& self, auto&& visit) { visit("shape", self.shape); }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<MaxUnpoolGradient>> samples();
 };
 
 }  // namespace narrowgauge

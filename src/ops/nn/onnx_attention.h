@@ -49,7 +49,6 @@ struct OnnxAttention {
   Values decompose(Rewriting& r) const;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<OnnxAttention>> samples();
 };
 
 }  // namespace narrowgauge

@@ -56,13 +56,6 @@ TensorTypes KeptElements::infer(const Inference& in) const {
 std::span<const Kernel> RandomKey::kernels() { return key_kernels; }
 std::span<const Kernel> KeptElements::kernels() { return kept_kernels; }
 
-std::vector<Sample<RandomKey>> RandomKey::samples() { return {{{}, {}}, {{.seed = 7}, {}}}; }
-
-std::vector<Sample<KeptElements>> KeptElements::samples() {
-  return {{{.shape = {3, 5}, .keep = 0.75},
-           {sample(Tensor::from<std::int64_t>({2}, std::vector<std::int64_t>{11, 2}))}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(random_key, narrowgauge::RandomKey, narrowgauge::KeptElements)

@@ -17,7 +17,6 @@ struct RandomKey {
   static void attributes(auto& self, auto&& visit) { visit("seed", self.seed); }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<RandomKey>> samples();
 };
 
 // Which elements of a tensor of this shape dropout keeps, each with probability `keep`: those whose
@@ -33,7 +32,6 @@ struct KeptElements {
   }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<KeptElements>> samples();
 };
 
 void require_random_key(const Inference& in, int input);  // throws UsageError

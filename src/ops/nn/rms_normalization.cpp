@@ -29,14 +29,6 @@ Values RMSNormalization::decompose(Rewriting& r) const {
 
 std::span<const Kernel> RMSNormalization::kernels() { return composite_kernels(); }
 
-std::vector<Sample<RMSNormalization>> RMSNormalization::samples() {
-  return {
-      {{}, {sample("f32[4,3,10]"), sample("f32[10]")}},
-      {{.axis = 1, .epsilon = 1e-2}, {sample("f32[2,3,4,5]"), sample("f32[3,1,5]")}},
-      {{.axis = -2}, {sample("f32[2,3,17]"), sample("f32[1]")}},
-  };
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(rms_normalization, narrowgauge::RMSNormalization)

@@ -26,7 +26,6 @@ struct RMSNormalization {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<RMSNormalization>> samples();
 };
 
 }  // namespace narrowgauge

@@ -100,17 +100,6 @@ Values RotaryEmbedding::decompose(Rewriting& r) const {
 
 std::span<const Kernel> RotaryEmbedding::kernels() { return composite_kernels(); }
 
-std::vector<Sample<RotaryEmbedding>> RotaryEmbedding::samples() {
-  const SampleInput positions =
-      sample(Tensor::from<std::int64_t>({2, 3}, std::vector<std::int64_t>{0, 4, 2, 1, 1, 3}));
-  return {
-      {{}, {sample("f32[2,3,4,6]"), sample("f32[2,4,3]"), sample("f32[2,4,3]")}},
-      {{.num_heads = 2}, {sample("f32[2,3,8]"), sample("f32[5,2]"), sample("f32[5,2]"), positions}},
-      {{.interleaved = 1, .rotary_embedding_dim = 4},
-       {sample("f32[2,2,3,7]"), sample("f32[5,2]"), sample("f32[5,2]"), positions}},
-  };
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(rotary_embedding, narrowgauge::RotaryEmbedding)

@@ -26,7 +26,6 @@ struct RotaryEmbedding {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<RotaryEmbedding>> samples();
 };
 
 }  // namespace narrowgauge

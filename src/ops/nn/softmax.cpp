@@ -184,35 +184,6 @@ std::span<const Kernel> LogSoftmaxGradient::kernels() {
   return softmax_gradient_kernels<LogSoftmaxGradient, SoftmaxKind::log_softmax>;
 }
 
-namespace {
-
-template <class Op>
-std::vector<Sample<Op>> softmax_samples() {
-  return {{{}, {sample("f32[3,10]")}},
-          {{1}, {sample("f32[2,5,3,4]", -6, 6)}},
-          {{0}, {sample("f32[17,3]")}},
-          {{-2}, {sample("f32[2,3,1]")}},
-          {{}, {sample("f32[2,600]", -20, 20)}}};
-}
-
-template <class Op>
-std::vector<Sample<Op>> softmax_gradient_samples(double low, double high) {
-  return {{{}, {sample("f32[3,10]", low, high), sample("f32[3,10]")}},
-          {{1}, {sample("f32[2,5,3,4]", low, high), sample("f32[2,5,3,4]")}},
-          {{0}, {sample("f32[17,3]", low, high), sample("f32[17,3]")}}};
-}
-
-}  // namespace
-
-std::vector<Sample<Softmax>> Softmax::samples() { return softmax_samples<Softmax>(); }
-std::vector<Sample<LogSoftmax>> LogSoftmax::samples() { return softmax_samples<LogSoftmax>(); }
-std::vector<Sample<SoftmaxGradient>> SoftmaxGradient::samples() {
-  return softmax_gradient_samples<SoftmaxGradient>(0, 0.5);
-}
-std::vector<Sample<LogSoftmaxGradient>> LogSoftmaxGradient::samples() {
-  return softmax_gradient_samples<LogSoftmaxGradient>(-4, 0);
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(softmax, narrowgauge::Softmax, narrowgauge::LogSoftmax, narrowgauge::SoftmaxGradient,

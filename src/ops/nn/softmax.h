@@ -35,7 +35,6 @@ struct Softmax {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Softmax>> samples();
 };
 
 // x - log(sum(exp(x)))
@@ -46,7 +45,6 @@ struct LogSoftmax {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<LogSoftmax>> samples();
 };
 
 // dx = y * (dy - sum(dy * y))
@@ -57,7 +55,6 @@ struct SoftmaxGradient {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<SoftmaxGradient>> samples();
 };
 
 // dx = dy - exp(y) * sum(dy)
@@ -68,7 +65,6 @@ struct LogSoftmaxGradient {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<LogSoftmaxGradient>> samples();
 };
 
 }  // namespace narrowgauge

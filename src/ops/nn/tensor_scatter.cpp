@@ -113,29 +113,6 @@ Values TensorScatter::gradient(Gradient& g) const {
 std::span<const Kernel> TensorScatter::kernels() { return tensor_scatter_kernels; }
 std::span<const Kernel> TensorScatterGradient::kernels() { return tensor_scatter_gradient_kernels; }
 
-namespace {
-
-SampleInput indices(std::int64_t first, std::int64_t second) {
-  return sample(Tensor::from<std::int64_t>({2}, std::vector<std::int64_t>{first, second}));
-}
-
-}  // namespace
-
-std::vector<Sample<TensorScatter>> TensorScatter::samples() {
-  return {
-      {{}, {sample("f32[2,3,5,2]"), sample("f32[2,3,2,2]"), indices(1, 3)}},
-      {{1, "circular"}, {sample("f32[2,4,3]"), sample("f32[2,3,3]"), indices(3, 6)}},
-      {{-1, "linear"}, {sample("i64[2,4]", -9, 9), sample("i64[2,3]", -9, 9)}},
-  };
-}
-
-std::vector<Sample<TensorScatterGradient>> TensorScatterGradient::samples() {
-  return {
-      {{-2, "linear", {2, 3, 2, 2}}, {sample("f32[2,3,5,2]"), indices(1, 3)}},
-      {{1, "circular", {2, 3, 3}}, {sample("f32[2,4,3]"), indices(3, 6)}},
-  };
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(tensor_scatter, narrowgauge::TensorScatter, narrowgauge::TensorScatterGradient)

@@ -26,7 +26,6 @@ struct TensorScatter {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<TensorScatter>> samples();
 };
 
 // dy of present -> dpast, zero where something was written, and dupdate of the given shape, what
@@ -49,7 +48,6 @@ struct TensorScatterGradient {
   }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<TensorScatterGradient>> samples();
 };
 
 }  // namespace narrowgauge

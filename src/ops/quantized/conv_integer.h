@@ -26,7 +26,6 @@ struct ConvInteger {
   TensorTypes infer(const Inference& in) const;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<ConvInteger>> samples();
 };
 
 // ConvInteger plus the bias B [M] (quantised with x_scale w_scale), quantised again as
@@ -48,7 +47,6 @@ struct QLinearConv {
   TensorTypes infer(const Inference& in) const;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<QLinearConv>> samples();
 };
 
 }  // namespace narrowgauge

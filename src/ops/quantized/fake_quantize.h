@@ -24,7 +24,6 @@ struct FakeQuantize {
   Values decompose(Rewriting& r) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<FakeQuantize>> samples();
 };
 
 }  // namespace narrowgauge

@@ -127,8 +127,4 @@ Tensor exact_sums(const ConvolutionCase& c, const SumPlaces& at, const Reference
   return sums.values;
 }
 
-SampleInput unsigned_bytes(std::string_view type) { return sample(type, 0, 255); }
-SampleInput signed_bytes(std::string_view type) { return sample(type, -128, 127); }
-SampleInput scales(std::string_view type) { return sample(type, 0.01, 0.03); }
-
 }  // namespace narrowgauge

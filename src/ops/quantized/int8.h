@@ -51,9 +51,4 @@ struct SumPlaces {
 Tensor exact_sums(const ConvolutionCase& c, const SumPlaces& at, const ReferenceViews& in,
                   const Dims& y_dims);
 
-// Of any value; scales are small.
-SampleInput unsigned_bytes(std::string_view type);
-SampleInput signed_bytes(std::string_view type);
-SampleInput scales(std::string_view type);
-
 }  // namespace narrowgauge

@@ -17,7 +17,6 @@ struct MatMulInteger {
   TensorTypes infer(const Inference& in) const;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<MatMulInteger>> samples();
 };
 
 // MatMulInteger, quantised again: round(sum a_scale b_scale / y_scale) + y_zero_point, halves to
@@ -35,7 +34,6 @@ struct QLinearMatMul {
   TensorTypes infer(const Inference& in) const;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<QLinearMatMul>> samples();
 };
 
 }  // namespace narrowgauge

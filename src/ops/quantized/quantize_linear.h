@@ -29,7 +29,6 @@ struct QuantizeLinear {
   }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<QuantizeLinear>> samples();
 };
 
 // y = (x - x_zero_point) x_scale in `output_dtype`, else in the dtype of x_scale, which must not
@@ -49,7 +48,6 @@ struct DequantizeLinear {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<DequantizeLinear>> samples();
 };
 
 // y of u8 over the range of x, widened to include 0: y_scale = (max - min) / 255, y_zero_point =
@@ -61,7 +59,6 @@ struct DynamicQuantizeLinear {
   static void attributes(auto&, auto&&) {}
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<DynamicQuantizeLinear>> samples();
 };
 
 }  // namespace narrowgauge

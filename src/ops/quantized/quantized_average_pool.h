@@ -34,7 +34,6 @@ struct QuantizedAveragePool {
   }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<QuantizedAveragePool>> samples();
 };
 
 }  // namespace narrowgauge

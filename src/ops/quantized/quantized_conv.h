@@ -57,7 +57,6 @@ struct QuantizedConv {
   TensorTypes infer(const Inference& in) const;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<QuantizedConv>> samples();
 };
 
 // x [..., K], w [K, M] or, transposed, [M, K] -> y [..., M].
@@ -82,7 +81,6 @@ struct QuantizedMatMul {
   TensorTypes infer(const Inference& in) const;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<QuantizedMatMul>> samples();
 };
 
 }  // namespace narrowgauge

@@ -23,9 +23,6 @@ struct FromSteps {
   }
   NG_SAME_TYPE
   NG_FORMULA(FromSteps, (T x), (x - T(zero)) * T(scale))
-  static std::vector<Sample<FromSteps>> samples() {
-    return unary_samples<FromSteps>(-9, 9, {.scale = 0.3, .zero = 3});
-  }
 };
 
 // round(x / scale) + zero, halves to even, within [low, high]; NaN gives zero.
@@ -46,10 +43,6 @@ struct ToSteps {
   }
   NG_SAME_TYPE
   NG_FORMULA(ToSteps, (T x), limited(nearbyint(x / T(scale))) + T(zero))
-  // Samples have a scale that rounds no quotient, so that formulas of any width round alike.
-  static std::vector<Sample<ToSteps>> samples() {
-    return unary_samples<ToSteps>(-9, 9, {.scale = 0.25, .zero = 3, .low = -20, .high = 30});
-  }
 
  private:
   template <class T>

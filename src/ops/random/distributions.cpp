@@ -104,27 +104,6 @@ std::span<const Kernel> RandomUniformLike::kernels() { return uniform_kernels<Ra
 std::span<const Kernel> RandomNormal::kernels() { return normal_kernels<RandomNormal>; }
 std::span<const Kernel> RandomNormalLike::kernels() { return normal_kernels<RandomNormalLike>; }
 
-std::vector<Sample<RandomUniform>> RandomUniform::samples() {
-  return {{{.shape = {2, 3, 5}}, {}},
-          {{.dtype = DType::f16, .high = 7, .low = -2, .seed = 0.5, .shape = {7}}, {}},
-          {{.dtype = DType::f64, .shape = {}}, {}}};
-}
-
-std::vector<Sample<RandomUniformLike>> RandomUniformLike::samples() {
-  return {{{}, {sample("f32[2,3,4,5]")}},
-          {{.dtype = DType::bf16, .high = 0, .low = -3, .seed = 2}, {sample("i64[3]", -9, 9)}}};
-}
-
-std::vector<Sample<RandomNormal>> RandomNormal::samples() {
-  return {{{.shape = {2, 3, 5}}, {}},
-          {{.dtype = DType::f16, .mean = 7, .scale = 0.5, .seed = 3, .shape = {7}}, {}}};
-}
-
-std::vector<Sample<RandomNormalLike>> RandomNormalLike::samples() {
-  return {{{}, {sample("f32[2,3,4,5]")}},
-          {{.dtype = DType::f64, .mean = -1, .scale = 2, .seed = 2}, {sample("bool[3]", 0, 1)}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(distributions, narrowgauge::RandomUniform, narrowgauge::RandomUniformLike,

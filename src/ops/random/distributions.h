@@ -29,7 +29,6 @@ struct RandomUniform {
   }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<RandomUniform>> samples();
 };
 
 // The same in the shape of x, and in its dtype unless `dtype` is given.
@@ -46,7 +45,6 @@ struct RandomUniformLike {
   }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<RandomUniformLike>> samples();
 };
 
 // Normally distributed numbers of this mean and standard deviation `scale`; the rest as in
@@ -66,7 +64,6 @@ struct RandomNormal {
   }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<RandomNormal>> samples();
 };
 
 // The same in the shape of x, and in its dtype unless `dtype` is given.
@@ -83,7 +80,6 @@ struct RandomNormalLike {
   }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<RandomNormalLike>> samples();
 };
 
 }  // namespace narrowgauge

@@ -87,17 +87,6 @@ TensorTypes Multinomial::infer(const Inference& in) const {
 std::span<const Kernel> Bernoulli::kernels() { return bernoulli_kernels; }
 std::span<const Kernel> Multinomial::kernels() { return multinomial_kernels; }
 
-std::vector<Sample<Bernoulli>> Bernoulli::samples() {
-  return {{{}, {sample("f32[2,3,4,5]", 0, 1)}},
-          {{.dtype = DType::boolean, .seed = 7}, {sample("f32[5]", 0, 1)}},
-          {{.dtype = DType::i64}, {sample("f32[3,2]", -1, 2)}}};
-}
-
-std::vector<Sample<Multinomial>> Multinomial::samples() {
-  return {{{}, {sample("f32[3,5]")}},
-          {{.dtype = DType::i64, .sample_size = 4, .seed = 0}, {sample("f32[2,1]")}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(draws, narrowgauge::Bernoulli, narrowgauge::Multinomial)

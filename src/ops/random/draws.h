@@ -22,7 +22,6 @@ struct Bernoulli {
   }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Bernoulli>> samples();
 };
 
 // logits [N, classes] -> [N, sample_size] of class indices in `dtype`, i32 or i64, each drawn with
@@ -44,7 +43,6 @@ struct Multinomial {
   }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Multinomial>> samples();
 };
 
 }  // namespace narrowgauge

@@ -34,7 +34,6 @@ struct GRU {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<GRU>> samples();
 };
 
 }  // namespace narrowgauge

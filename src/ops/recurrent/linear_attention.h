@@ -37,7 +37,6 @@ struct LinearAttention {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<LinearAttention>> samples();
 
   bool is_gated() const { return update_rule == "gated" || update_rule == "gated_delta"; }
   bool is_delta() const { return update_rule == "delta" || update_rule == "gated_delta"; }

@@ -37,7 +37,6 @@ struct LSTM {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<LSTM>> samples();
 };
 
 }  // namespace narrowgauge

@@ -30,7 +30,6 @@ struct RNN {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<RNN>> samples();
 };
 
 }  // namespace narrowgauge

@@ -35,7 +35,5 @@ std::optional<Shape> same_numbers(const Inference& in);
 Dims integers_of(const Tensor& tensor);
 // The values as a tensor i64[n], for such an input.
 Tensor list_of(std::span<const std::int64_t> values);
-// The same as an input of a sample.
-inline SampleInput sample_list(const Dims& values) { return sample(list_of(values)); }
 
 }  // namespace narrowgauge

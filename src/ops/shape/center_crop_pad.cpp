@@ -53,13 +53,6 @@ Values CenterCropPad::decompose(Rewriting& r) const {
 
 std::span<const Kernel> CenterCropPad::kernels() { return composite_kernels(); }
 
-std::vector<Sample<CenterCropPad>> CenterCropPad::samples() {
-  return {{{}, {sample("f32[4,5]"), sample_list({7, 2})}},
-          {{.axes = {1, -1}}, {sample("f32[2,5,3,4]"), sample_list({2, 7})}},
-          {{.axes = {0}}, {sample("f32[3]"), sample_list({3})}},
-          {{}, {sample("i64[3,2]", -9, 9), sample_list({1, 5})}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(center_crop_pad, narrowgauge::CenterCropPad)

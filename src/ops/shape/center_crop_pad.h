@@ -19,7 +19,6 @@ struct CenterCropPad {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<CenterCropPad>> samples();
 };
 
 }  // namespace narrowgauge

@@ -44,13 +44,6 @@ Values NonZero::decompose(Rewriting& r) const {
   return {r.constant(indices)};
 }
 
-std::vector<Sample<NonZero>> NonZero::samples() {
-  return {{{}, {sample(Tensor::from<float>({2, 3}, {1, 0, -2, 0, 0, 0.5F}))}},
-          {{}, {sample(Tensor::from<std::int64_t>({4}, {0, 0, 7, 0}))}},
-          {{}, {sample(Tensor(DType::f32, {3}))}},
-          {{}, {sample(Tensor::scalar(DType::boolean, 1))}}};
-}
-
 TensorTypes Compress::infer(const Inference& in) const {
   const Tensor& condition = in.known(1, "condition");
   require(condition.dims().size() == 1, "Compress: expected condition as a list, got ",
@@ -70,14 +63,6 @@ Values Compress::decompose(Rewriting& r) const {
   Value x = r.input(0);
   if (axis == flattened) x = r.add(ReshapeTo{{element_count(r.shape(x))}}, {x});
   return {r.add(Gather{axis == flattened ? 0 : axis}, {x, r.constant(list_of(places))})};
-}
-
-std::vector<Sample<Compress>> Compress::samples() {
-  const auto condition = [](Dims places) { return sample(list_of(places).cast(DType::boolean)); };
-  return {{{}, {sample("f32[2,3]"), condition({0, 1, 1, 0, 1})}},
-          {{.axis = 1}, {sample("f32[2,4,3,5]"), condition({1, 0, 1})}},
-          {{.axis = -1}, {sample("i64[3,2]", -9, 9), condition({0, 1})}},
-          {{.axis = 0}, {sample("f32[3]"), condition({0, 0, 0})}}};
 }
 
 std::span<const Kernel> NonZero::kernels() { return composite_kernels(); }

@@ -18,7 +18,6 @@ struct NonZero {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<NonZero>> samples();
 };
 
 // The slices of x along `axis`, else the elements of x in row-major order, at whose places the
@@ -32,7 +31,6 @@ struct Compress {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Compress>> samples();
 };
 
 }  // namespace narrowgauge

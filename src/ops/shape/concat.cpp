@@ -236,26 +236,6 @@ std::span<const Kernel> Concat::kernels() { return join_list; }
 std::span<const Kernel> Split::kernels() { return cut_list<Split>; }
 std::span<const Kernel> ConcatGradient::kernels() { return cut_list<ConcatGradient>; }
 
-std::vector<Sample<Concat>> Concat::samples() {
-  return {{{1}, {sample("f32[2,3]"), sample("f32[2,1]"), sample("f32[2,4]")}},
-          {{-3}, {sample("f32[2,3,4,5]"), sample("f32[2,2,4,5]")}},
-          {{0}, {sample("f32[3]"), sample("f32[0]")}},
-          {{0}, {sample("f32[2,3]")}},
-          {{-1}, {sample("i64[2,2]", -9, 9), sample("i64[2,1]", -9, 9)}}};
-}
-
-std::vector<Sample<Split>> Split::samples() {
-  const SampleInput sizes = sample(list_of(Dims{2, 0, 3}));
-  return {{{.axis = 1, .num_outputs = 2}, {sample("f32[2,4,3]")}},
-          {{.axis = -1, .num_outputs = 3}, {sample("f32[2,8]")}},
-          {{.axis = 1}, {sample("f32[2,5,3,2]"), sizes}},
-          {{.axis = 0}, {sample("i64[5]", -9, 9), sizes}}};
-}
-
-std::vector<Sample<ConcatGradient>> ConcatGradient::samples() {
-  return {{{1, {3, 1}}, {sample("f32[2,4,3,2]")}}, {{-1, {1, 0, 4}}, {sample("f32[3,5]")}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(concat, narrowgauge::Concat, narrowgauge::Split, narrowgauge::ConcatGradient)

@@ -15,7 +15,6 @@ struct Concat {
   std::optional<Shape> numbers(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Concat>> samples();
 };
 
 // Makes pieces of the sizes in `split` (constant), or num_outputs equal pieces, the last of which
@@ -32,7 +31,6 @@ struct Split {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Split>> samples();
 };
 
 // Cuts dy of Concat into the joined pieces; sizes along the axis may be symbols.
@@ -51,7 +49,6 @@ struct ConcatGradient {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<ConcatGradient>> samples();
 };
 
 }  // namespace narrowgauge

@@ -24,7 +24,6 @@ struct DepthToSpace {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<DepthToSpace>> samples();
 };
 
 // The inverse of DepthToSpace in its mode DCR.
@@ -35,7 +34,6 @@ struct SpaceToDepth {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<SpaceToDepth>> samples();
 };
 
 }  // namespace narrowgauge

@@ -20,14 +20,6 @@ Values Expand::gradient(Gradient& g) const {
 
 std::span<const Kernel> Expand::kernels() { return ExpandTo::kernels(); }
 
-std::vector<Sample<Expand>> Expand::samples() {
-  return {{{}, {sample("f32[3,1]"), sample_list({3, 4})}},
-          {{}, {sample("f32[3,1]"), sample_list({2, 1, 5})}},
-          {{}, {sample("f32[]"), sample_list({2, 3})}},
-          {{}, {sample("f32[2,3]"), sample_list({})}},
-          {{}, {sample("i64[3,1]", -9, 9), sample_list({3, 2})}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(expand, narrowgauge::Expand)

@@ -15,7 +15,6 @@ struct Expand {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Expand>> samples();
 };
 
 }  // namespace narrowgauge

@@ -24,7 +24,6 @@ struct Gather {
   std::optional<Shape> numbers(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Gather>> samples();
 };
 
 // For each slice of a tensor of `shape`, the sum of all slices of dy that were taken from it; zeros
@@ -45,7 +44,6 @@ struct GatherGradient {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<GatherGradient>> samples();
 };
 
 }  // namespace narrowgauge

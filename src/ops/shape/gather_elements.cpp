@@ -86,21 +86,6 @@ Values GatherND::gradient(Gradient& g) const {
 std::span<const Kernel> GatherElements::kernels() { return gather_elements_kernels; }
 std::span<const Kernel> GatherND::kernels() { return gather_nd_kernels; }
 
-std::vector<Sample<GatherElements>> GatherElements::samples() {
-  return {{{}, {sample("f32[3,4]"), sample("i64[2,4]", -3, 2)}},
-          {{.axis = 1}, {sample("f32[2,3,4,5]"), sample("i32[2,7,3,5]", 0, 2)}},
-          {{.axis = -1}, {sample("f32[5]"), sample("i64[8]", -5, 4)}},
-          {{}, {sample("i64[3]", -9, 9), sample("i64[0]", 0, 1)}}};
-}
-
-std::vector<Sample<GatherND>> GatherND::samples() {
-  return {{{}, {sample("f32[3,4]"), sample("i64[5,2]", -3, 2)}},
-          {{}, {sample("f32[3,4,2]"), sample("i64[2,2,1]", 0, 2)}},
-          {{.batch_dims = 1}, {sample("f32[2,3,5]"), sample("i64[2,4,1]", -3, 2)}},
-          {{.batch_dims = 2}, {sample("f32[2,2,3]"), sample("i32[2,2,1]", 0, 2)}},
-          {{}, {sample("i64[3,2]", -9, 9), sample("i64[1]", 0, 2)}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(gather_elements, narrowgauge::GatherElements, narrowgauge::GatherND)

@@ -24,7 +24,6 @@ struct GatherElements {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<GatherElements>> samples();
 };
 
 // y[b..., i...] = data[b..., indices[b..., i..., :]...], with batch_dims leading axes b: the last
@@ -36,7 +35,6 @@ struct GatherND {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<GatherND>> samples();
 };
 
 }  // namespace narrowgauge

@@ -65,14 +65,6 @@ Values ConstantOfShape::decompose(Rewriting& r) const {
   return {r.add(ExpandTo{Shape(sizes.begin(), sizes.end())}, {r.constant(value.reshaped({}))})};
 }
 
-std::vector<Sample<ConstantOfShape>> ConstantOfShape::samples() {
-  const auto shape = [](const Dims& sizes) { return sample(list_of(sizes)); };
-  return {{{}, {shape({2, 3})}},
-          {{Tensor::full(DType::f32, {1}, 1.5)}, {shape({7})}},
-          {{Tensor::full(DType::i64, {1}, -3)}, {shape({})}},
-          {{Tensor::full(DType::boolean, {1}, 1)}, {shape({3, 0})}}};
-}
-
 TensorTypes Range::infer(const Inference& in) const {
   const std::optional<Dim> symbolic = symbolic_length(in);
   if (symbolic && !symbolic->is_known()) return {{in.dtype(0), {*symbolic}}};
@@ -100,19 +92,6 @@ Values Range::decompose(Rewriting& r) const {
       }))};
 }
 
-std::vector<Sample<Range>> Range::samples() {
-  const auto numbers = [](DType dtype, double start, double limit, double delta) {
-    return std::vector<SampleInput>{sample(Tensor::scalar(dtype, start)),
-                                    sample(Tensor::scalar(dtype, limit)),
-                                    sample(Tensor::scalar(dtype, delta))};
-  };
-  return {{{}, numbers(DType::f32, 1, 2, 0.25)},
-          {{}, numbers(DType::i64, 10, -6, -3)},
-          {{}, numbers(DType::i32, 3, 3, 1)},
-          {{}, numbers(DType::u64, 3, 9, 2)},
-          {{}, numbers(DType::f32, 1, 0, 2)}};
-}
-
 TensorTypes EyeLike::infer(const Inference& in) const {
   require(in.rank(0) == 2, "EyeLike: expected a matrix, got ", in.type(0));
   return {{dtype == dtype_of_x ? in.dtype(0) : dtype, in.shape(0)}};
@@ -126,13 +105,6 @@ Values EyeLike::decompose(Rewriting& r) const {
     for (std::int64_t column = 0; column < dims[1]; ++column)
       if (column - row == k) eye.set(row * dims[1] + column, 1);
   return {r.constant(eye)};
-}
-
-std::vector<Sample<EyeLike>> EyeLike::samples() {
-  return {{{}, {sample("f32[3,5]")}},
-          {{.k = -1}, {sample("f32[4,3]")}},
-          {{.dtype = DType::i32, .k = 2}, {sample("f32[3,3]")}},
-          {{}, {sample("i64[2,2]", -9, 9)}}};
 }
 
 std::span<const Kernel> ConstantOfShape::kernels() { return composite_kernels(); }

@@ -16,7 +16,6 @@ struct ConstantOfShape {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<ConstantOfShape>> samples();
 };
 
 // start, start + delta, ... before `limit`, all constants without dimensions: a list of max(0,
@@ -30,7 +29,6 @@ struct Range {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Range>> samples();
 };
 
 // A matrix of the shape of x with ones on diagonal k, counted upwards from the main one, and zeros
@@ -48,7 +46,6 @@ struct EyeLike {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<EyeLike>> samples();
 };
 
 }  // namespace narrowgauge

@@ -20,7 +20,6 @@ struct OneHot {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<OneHot>> samples();
 };
 
 }  // namespace narrowgauge

@@ -162,22 +162,6 @@ Values Pad::gradient(Gradient& g) const {
 
 std::span<const Kernel> Pad::kernels() { return pad_kernels; }
 
-std::vector<Sample<Pad>> Pad::samples() {
-  const SampleInput image = sample("f32[2,3,4,5]");
-  const SampleInput around = sample_list({0, 0, 1, 2, 0, 0, 2, 1});
-  const SampleInput height = sample(Tensor::from<std::int64_t>({1}, {-2}));
-  return {{{}, {image, around}},
-          {{}, {image, around, sample(Tensor::scalar(DType::f32, 1.5))}},
-          {{}, {sample("f32[3,4]"), sample_list({1, -1, 0, 2}), sample("f32[1]")}},
-          {{"edge"}, {image, around}},
-          {{"reflect"}, {image, around}},
-          {{"wrap"}, {image, around}},
-          {{"reflect"}, {sample("f32[3]"), sample_list({5, 4})}},
-          {{"edge"}, {image, sample_list({3, -1}), no_sample(), height}},
-          {{}, {sample("f32[4,3]"), sample_list({-1, 2, 0, -1})}},
-          {{}, {sample("i64[3]", -9, 9), sample_list({1, 1})}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(pad, narrowgauge::Pad)

@@ -20,7 +20,6 @@ struct Pad {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Pad>> samples();
 };
 
 // For modes other than constant: each element of dx is the sum of dy over the places it was copied
@@ -43,7 +42,6 @@ struct PadGradient {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<PadGradient>> samples();
 };
 
 }  // namespace narrowgauge

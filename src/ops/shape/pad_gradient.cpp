@@ -164,16 +164,6 @@ Values PadGradient::gradient(Gradient& g) const {
 
 std::span<const Kernel> PadGradient::kernels() { return pad_gradient_kernels; }
 
-std::vector<Sample<PadGradient>> PadGradient::samples() {
-  const Shape image{2, 3, 4, 5};
-  const Dims around{0, 0, 1, 2, 0, 0, 2, 1};
-  return {{{"edge", image, around}, {sample("f32[2,3,7,8]")}},
-          {{"reflect", image, around}, {sample("f32[2,3,7,8]")}},
-          {{"wrap", image, around}, {sample("f32[2,3,7,8]")}},
-          {{"reflect", {3}, {5, 4}}, {sample("f32[12]")}},
-          {{"edge", {4, 3}, {-1, 2, 1, 0}}, {sample("f32[4,5]")}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(pad_gradient, narrowgauge::PadGradient)

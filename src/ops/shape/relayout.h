@@ -17,7 +17,6 @@ struct Relayout {
   static void attributes(auto&, auto&&) {}
   TensorTypes infer(const Inference& in) const { return {in.type(0)}; }
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Relayout>> samples() { return {{{}, {sample("f32[2,3,4,5]")}}}; }
 };
 
 }  // namespace narrowgauge

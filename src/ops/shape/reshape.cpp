@@ -93,16 +93,6 @@ constexpr Kernel expand_list[] = {{"copy", offer_expand_copy},
 
 }  // namespace
 
-std::vector<Sample<ReshapeTo>> ReshapeTo::samples() {
-  return {Sample<ReshapeTo>{{{3, 4}}, {sample("f32[2,6]")}},
-          Sample<ReshapeTo>{{}, {sample("f32[1,1]")}}};
-}
-
-std::vector<Sample<ExpandTo>> ExpandTo::samples() {
-  return {Sample<ExpandTo>{{{3, 4}}, {sample("f32[3,1]")}},
-          Sample<ExpandTo>{{{2, 3, 5}}, {sample("f32[]")}}};
-}
-
 std::span<const Kernel> view_kernels() { return view_list; }
 std::span<const Kernel> ReshapeTo::kernels() { return view_list; }
 std::span<const Kernel> ExpandTo::kernels() { return expand_list; }

@@ -19,7 +19,6 @@ struct ReshapeTo {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<ReshapeTo>> samples();
 };
 
 // x repeated along axes of size 1 and along new leading axes.
@@ -31,7 +30,6 @@ struct ExpandTo {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<ExpandTo>> samples();
 };
 
 // Kernels that pass on the memory of their only input: for views of plain operands.

@@ -48,13 +48,6 @@ Values ReverseSequence::gradient(Gradient& g) const {
 
 std::span<const Kernel> ReverseSequence::kernels() { return reverse_sequence_kernels; }
 
-std::vector<Sample<ReverseSequence>> ReverseSequence::samples() {
-  const ReverseSequence batch_first{.batch_axis = 0, .time_axis = 1};
-  return {{{}, {sample("f32[4,3]"), sample("i64[3]", 0, 4)}},
-          {batch_first, {sample("f32[2,5,3,2]"), sample("i64[2]", 0, 5)}},
-          {batch_first, {sample("i64[3,4]", -9, 9), sample("i64[3]", 0, 4)}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(reverse_sequence, narrowgauge::ReverseSequence)

@@ -22,7 +22,6 @@ struct ReverseSequence {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<ReverseSequence>> samples();
 };
 
 }  // namespace narrowgauge

@@ -30,7 +30,6 @@ struct ScatterElements {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<ScatterElements>> samples();
 };
 
 // The same with places as in GatherND: y[indices[i..., :]...] becomes updates[i...], a slice if
@@ -42,7 +41,6 @@ struct ScatterND {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<ScatterND>> samples();
 };
 
 }  // namespace narrowgauge

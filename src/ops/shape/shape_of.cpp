@@ -37,14 +37,6 @@ Values ShapeOf::decompose(Rewriting& r) const {
   return {r.constant(list_of(known_dims(chosen(*this, r.shape(r.input(0))))))};
 }
 
-std::vector<Sample<ShapeOf>> ShapeOf::samples() {
-  return {{{}, {sample("f32[2,3,5]")}},
-          {{.start = 1}, {sample("f32[2,3,5]")}},
-          {{.start = -2, .end = -1}, {sample("f32[2,3,5]")}},
-          {{.start = 2, .end = 1}, {sample("i64[2,0,5]", -9, 9)}},
-          {{.start = -9, .end = 9}, {sample("f32[7]")}}};
-}
-
 TensorTypes SizeOf::infer(const Inference&) const { return {{DType::i64, {}}}; }
 
 std::optional<Shape> SizeOf::numbers(const Inference& in) const {
@@ -54,10 +46,6 @@ std::optional<Shape> SizeOf::numbers(const Inference& in) const {
 Values SizeOf::decompose(Rewriting& r) const {
   const std::int64_t count = element_count(known_dims(r.shape(r.input(0))));
   return {r.constant(Tensor::from<std::int64_t>({}, std::vector<std::int64_t>{count}))};
-}
-
-std::vector<Sample<SizeOf>> SizeOf::samples() {
-  return {{{}, {sample("f32[2,3,5]")}}, {{}, {sample("f32[]")}}, {{}, {sample("i64[3,0]", 0, 1)}}};
 }
 
 std::span<const Kernel> ShapeOf::kernels() { return composite_kernels(); }

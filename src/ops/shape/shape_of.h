@@ -22,7 +22,6 @@ struct ShapeOf {
   std::optional<Shape> numbers(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<ShapeOf>> samples();
 };
 
 // The number of elements of x. ONNX's Size.
@@ -34,7 +33,6 @@ struct SizeOf {
   std::optional<Shape> numbers(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<SizeOf>> samples();
 };
 
 }  // namespace narrowgauge

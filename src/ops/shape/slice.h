@@ -20,7 +20,6 @@ struct Slice {
   std::optional<Shape> numbers(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Slice>> samples();
 };
 
 // dy in the places it was taken from in a tensor of `shape`, zeros elsewhere.
@@ -42,7 +41,6 @@ struct SliceGradient {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<SliceGradient>> samples();
 };
 
 }  // namespace narrowgauge

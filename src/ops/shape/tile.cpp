@@ -34,14 +34,6 @@ Values Tile::decompose(Rewriting& r) const {
 
 std::span<const Kernel> Tile::kernels() { return composite_kernels(); }
 
-std::vector<Sample<Tile>> Tile::samples() {
-  return {{{}, {sample("f32[2,3]"), sample_list({1, 2})}},
-          {{}, {sample("f32[3,2,1,5]"), sample_list({2, 1, 3, 1})}},
-          {{}, {sample("f32[]"), sample_list({})}},
-          {{}, {sample("f32[3]"), sample_list({0})}},
-          {{}, {sample("i64[2,2]", -9, 9), sample_list({3, 1})}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(tile, narrowgauge::Tile)

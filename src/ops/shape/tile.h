@@ -14,7 +14,6 @@ struct Tile {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Tile>> samples();
 };
 
 }  // namespace narrowgauge

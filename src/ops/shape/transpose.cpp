@@ -72,17 +72,6 @@ Values Transpose::gradient(Gradient& g) const {
 
 std::span<const Kernel> Transpose::kernels() { return transpose_kernels; }
 
-std::vector<Sample<Transpose>> Transpose::samples() {
-  return {{{}, {sample("f32[3,5]")}},
-          {{}, {sample("f32[]")}},
-          {{{0, 2, 1, 3}}, {sample("f32[2,3,4,5]")}},
-          {{{0, 3, 1, 2}}, {sample("f32[2,9,1,17]")}},
-          {{{2, 0, 1}}, {sample("f32[1,4,1]")}},
-          {{{1, 0, 2}}, {sample("f32[3,0,2]")}},
-          {{{1, 0}}, {sample("i64[4,3]", -9, 9)}},
-          {{{1, 0}}, {sample("bool[4,3]", 0, 1)}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(transpose, narrowgauge::Transpose)

@@ -32,14 +32,6 @@ Values Trilu::decompose(Rewriting& r) const {
 
 std::span<const Kernel> Trilu::kernels() { return composite_kernels(); }
 
-std::vector<Sample<Trilu>> Trilu::samples() {
-  const auto k = [](double value) { return sample(Tensor::scalar(DType::i64, value)); };
-  return {{{}, {sample("f32[4,5]")}},
-          {{.upper = 0}, {sample("f32[2,3,3]"), k(1)}},
-          {{}, {sample("f32[2,2,5,3]"), k(-2)}},
-          {{.upper = 0}, {sample("i64[3,4]", -9, 9), k(-9)}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(trilu, narrowgauge::Trilu)

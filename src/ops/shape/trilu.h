@@ -17,7 +17,6 @@ struct Trilu {
   Values gradient(Gradient& g) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Trilu>> samples();
 };
 
 }  // namespace narrowgauge

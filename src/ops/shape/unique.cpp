@@ -115,16 +115,6 @@ Values Unique::decompose(Rewriting& r) const {
 
 std::span<const Kernel> Unique::kernels() { return composite_kernels(); }
 
-std::vector<Sample<Unique>> Unique::samples() {
-  const SampleInput list = sample(Tensor::from<float>({6}, {2, 1, 1, 3, 4, 3}));
-  const SampleInput matrix = sample(Tensor::from<float>({3, 2}, {2, 3, 1, 0, 2, 3}));
-  return {{{}, {list}},
-          {{.sorted = 0}, {list}},
-          {{.axis = 0}, {matrix}},
-          {{.axis = -1, .sorted = 0}, {matrix}},
-          {{}, {sample(Tensor::from<std::int64_t>({2, 2}, {INT64_MAX, -1, INT64_MAX - 1, -1}))}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(unique, narrowgauge::Unique)

@@ -123,35 +123,6 @@ std::span<const Kernel> Flatten::kernels() { return view_kernels(); }
 std::span<const Kernel> Squeeze::kernels() { return view_kernels(); }
 std::span<const Kernel> Unsqueeze::kernels() { return view_kernels(); }
 
-std::vector<Sample<Reshape>> Reshape::samples() {
-  return {{{}, {sample("f32[2,6]"), sample_list({3, 4})}},
-          {{}, {sample("f32[2,3,4]"), sample_list({0, -1})}},
-          {{}, {sample("f32[2,3,4]"), sample_list({-1})}},
-          {{}, {sample("f32[1]"), sample_list({})}},
-          {{.allowzero = 1}, {sample("f32[0,3]"), sample_list({3, 0})}},
-          {{}, {sample("i64[6]", -9, 9), sample_list({2, -1, 1})}}};
-}
-
-std::vector<Sample<Flatten>> Flatten::samples() {
-  return {{{}, {sample("f32[2,3,4,5]")}},
-          {{0}, {sample("f32[2,3]")}},
-          {{-1}, {sample("f32[2,3,4]")}},
-          {{2}, {sample("f32[2,3]")}},
-          {{0}, {sample("f32[]")}}};
-}
-
-std::vector<Sample<Squeeze>> Squeeze::samples() {
-  return {{{}, {sample("f32[1,3,1]")}},
-          {{}, {sample("f32[1,3,1]"), sample_list({-1})}},
-          {{}, {sample("f32[2,1,1,5]"), sample_list({2, 1})}}};
-}
-
-std::vector<Sample<Unsqueeze>> Unsqueeze::samples() {
-  return {{{}, {sample("f32[3]"), sample_list({0, -1})}},
-          {{}, {sample("f32[2,3]"), sample_list({1})}},
-          {{}, {sample("f32[]"), sample_list({0})}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(views, narrowgauge::Reshape, narrowgauge::Flatten, narrowgauge::Squeeze,

@@ -24,7 +24,6 @@ struct Reshape {
   std::optional<Shape> numbers(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Reshape>> samples();
 };
 
 // Makes a matrix: axes before `axis` are its rows, the others its columns.
@@ -35,7 +34,6 @@ struct Flatten {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Flatten>> samples();
 };
 
 // Removes the axes of size 1 that the constant `axes` names; without axes all of size 1.
@@ -46,7 +44,6 @@ struct Squeeze {
   std::optional<Shape> numbers(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Squeeze>> samples();
 };
 
 // Inserts axes of size 1 at the places that the constant `axes` names in the result.
@@ -57,7 +54,6 @@ struct Unsqueeze {
   std::optional<Shape> numbers(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Unsqueeze>> samples();
 };
 
 }  // namespace narrowgauge

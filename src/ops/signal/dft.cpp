@@ -195,29 +195,6 @@ Values STFT::decompose(Rewriting& r) const {
 std::span<const Kernel> DFT::kernels() { return composite_kernels(); }
 std::span<const Kernel> STFT::kernels() { return composite_kernels(); }
 
-namespace {
-
-SampleInput number(double value) { return sample(Tensor::scalar(DType::i64, value)); }
-
-}  // namespace
-
-std::vector<Sample<DFT>> DFT::samples() {
-  return {
-      {{}, {sample("f32[2,5,1]")}},
-      {{.onesided = 1}, {sample("f32[2,6,3,1]"), number(7), number(1)}},
-      {{.inverse = 1}, {sample("f32[2,6,3,2]"), number(4), number(-3)}},
-      {{.inverse = 1, .onesided = 1}, {sample("f32[2,4,2]")}},
-      {{.inverse = 1, .onesided = 1}, {sample("f32[2,4,2]"), number(5)}},
-  };
-}
-
-std::vector<Sample<STFT>> STFT::samples() {
-  return {
-      {{}, {sample("f32[2,9,1]"), number(2), sample("f32[4]"), number(4)}},
-      {{.onesided = 0}, {sample("f32[2,7,2]"), number(3), no_sample(), number(3)}},
-  };
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(dft, narrowgauge::DFT, narrowgauge::STFT)

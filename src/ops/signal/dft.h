@@ -27,7 +27,6 @@ struct DFT {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<DFT>> samples();
 };
 
 // signal [N, length, 1 or 2] -> [N, frames, frame_length or, onesided, frame_length / 2 + 1, 2]:
@@ -45,7 +44,6 @@ struct STFT {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<STFT>> samples();
 };
 
 }  // namespace narrowgauge

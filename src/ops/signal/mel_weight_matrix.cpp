@@ -81,14 +81,6 @@ Values MelWeightMatrix::decompose(Rewriting& r) const {
 
 std::span<const Kernel> MelWeightMatrix::kernels() { return composite_kernels(); }
 
-std::vector<Sample<MelWeightMatrix>> MelWeightMatrix::samples() {
-  const auto integer = [](double value) { return sample(Tensor::scalar(DType::i64, value)); };
-  const auto hertz = [](double value) { return sample(Tensor::scalar(DType::f32, value)); };
-  return {{{}, {integer(8), integer(16), integer(8192), hertz(0), hertz(4096)}},
-          {{.output_datatype = DType::f16},
-           {integer(3), integer(9), integer(100), hertz(5), hertz(30)}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(mel_weight_matrix, narrowgauge::MelWeightMatrix)

@@ -38,15 +38,6 @@ std::span<const Kernel> Window<shape>::kernels() {
   return composite_kernels();
 }
 
-template <const WindowShape& shape>
-std::vector<Sample<Window<shape>>> Window<shape>::samples() {
-  const auto size = [](double value) { return sample(Tensor::scalar(DType::i64, value)); };
-  return {{{}, {size(10)}},
-          {{.periodic = 0}, {size(7)}},
-          {{.output_datatype = DType::f16}, {sample(Tensor::scalar(DType::i32, 5))}},
-          {{.periodic = 0}, {size(1)}}};
-}
-
 template struct Window<hann_window>;
 template struct Window<hamming_window>;
 template struct Window<blackman_window>;

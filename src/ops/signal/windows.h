@@ -31,7 +31,6 @@ struct Window {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Window>> samples();
 };
 
 using HannWindow = Window<hann_window>;

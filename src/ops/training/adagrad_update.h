@@ -42,7 +42,6 @@ struct AdagradUpdate {
   static std::vector<std::string_view> moments() { return {"square_sum"}; }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<AdagradUpdate>> samples();
 };
 
 }  // namespace narrowgauge

@@ -27,12 +27,6 @@ Values ClippedGradient::decompose(Rewriting& r) const {
 
 std::span<const Kernel> ClippedGradient::kernels() { return composite_kernels(); }
 
-std::vector<Sample<ClippedGradient>> ClippedGradient::samples() {
-  const SampleInput multiplier = sample(Tensor::scalar(DType::f32, 0.125));
-  return {{{.limit = 2}, {sample("f32[3,7]", -100, 100), multiplier}},
-          {{.limit = 0.5}, {sample("f32[]", -100, 100), multiplier}}};
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(clipped_gradient, narrowgauge::ClippedGradient)

@@ -21,7 +21,6 @@ struct ClippedGradient {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<ClippedGradient>> samples();
 };
 
 }  // namespace narrowgauge

@@ -161,23 +161,6 @@ constexpr Kernel lamb_kernels[] = {{"rows", offer_lamb}, {"reference", lamb_refe
 
 std::span<const Kernel> LambUpdate::kernels() { return lamb_kernels; }
 
-std::vector<Sample<LambUpdate>> LambUpdate::samples() {
-  std::vector<Sample<LambUpdate>> all;
-  const SampleInput steps = sample(Tensor::scalar(DType::i64, 4));
-  for (const bool applied : {true, false})
-    for (const bool clips : {true, false})
-      all.push_back({{.epsilon = 1e-3,
-                      .weight_decay = clips ? 0.0 : 0.1,
-                      .trust_clip = clips,
-                      .always_adapt = clips,
-                      .narrow = DType::f16},
-                     {sample("f32[3,7]"), sample("f32[3,7]", -100, 100), sample("f32[3,7]"),
-                      sample("f32[3,7]", 0, 1), sample_number(0.01), sample_number(0.01),
-                      sample_flag(applied), steps}});
-  add_narrow_samples(all);
-  return all;
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(lamb_update, narrowgauge::LambUpdate)

@@ -48,7 +48,6 @@ struct LambUpdate {
   // What the update is multiplied with, from the norms of the weight and of the update.
   double trust_ratio(double weight_norm, double update_norm) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<LambUpdate>> samples();
 };
 
 }  // namespace narrowgauge

@@ -95,29 +95,6 @@ constexpr Kernel lars_kernels[] = {{"rows", offer_lars}, {"reference", lars_refe
 
 std::span<const Kernel> LarsUpdate::kernels() { return lars_kernels; }
 
-std::vector<Sample<LarsUpdate>> LarsUpdate::samples() {
-  std::vector<Sample<LarsUpdate>> all;
-  const SampleInput w = sample("f32[3,7]"), g = sample("f32[3,7]", -100, 100);
-  for (const bool applied : {true, false}) {
-    const auto inputs = [&](const SampleInput& velocity, SampleInput steps) {
-      return std::vector<SampleInput>{w,
-                                      g,
-                                      velocity,
-                                      sample_number(0.1),
-                                      sample_number(0.01),
-                                      sample_flag(applied),
-                                      std::move(steps)};
-    };
-    all.push_back({{.weight_decay = 0.1, .trust_clip = true}, inputs(no_sample(), no_sample())});
-    all.push_back({{.momentum = 0.9, .nesterov = true, .always_adapt = true, .narrow = DType::bf16},
-                   inputs(sample("f32[3,7]"), no_sample())});
-    all.push_back({{.momentum = 0.9, .dampening = 0.3, .weight_decay = 0.1},
-                   inputs(sample("f32[3,7]"), sample(Tensor::scalar(DType::i64, 3)))});
-  }
-  add_narrow_samples(all);
-  return all;
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(lars_update, narrowgauge::LarsUpdate)

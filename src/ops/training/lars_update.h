@@ -50,7 +50,6 @@ struct LarsUpdate {
   // What the gradient is multiplied with, from the norms of the weight and of the true gradient.
   double trust_ratio(double weight_norm, double gradient_norm, double learning_rate) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<LarsUpdate>> samples();
 };
 
 }  // namespace narrowgauge

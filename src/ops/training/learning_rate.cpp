@@ -46,20 +46,6 @@ constexpr Kernel learning_rate_kernels[] = {{"reference", learning_rate_referenc
 
 std::span<const Kernel> LearningRate::kernels() { return learning_rate_kernels; }
 
-std::vector<Sample<LearningRate>> LearningRate::samples() {
-  std::vector<Sample<LearningRate>> all;
-  for (const double applied : {0, 3, 50, 1000})
-    for (const ScheduleRule* rule : schedules()) {
-      LearningRate op;
-      op.schedule = rule->name;
-      op.warmup_steps = op.schedule == "one_cycle" ? 0 : 5;
-      op.total_steps = 100;
-      op.step_every = 20;
-      all.push_back({op, {sample(Tensor::scalar(DType::i64, applied))}});
-    }
-  return all;
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(learning_rate, narrowgauge::LearningRate)

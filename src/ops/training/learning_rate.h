@@ -46,7 +46,6 @@ struct LearningRate {
   void check(std::string_view who) const;
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<LearningRate>> samples();
 };
 
 }  // namespace narrowgauge

@@ -45,17 +45,6 @@ std::span<const Kernel> LionUpdate::kernels() {
   return element_rule_kernels<LionUpdate, LionFormula>;
 }
 
-std::vector<Sample<LionUpdate>> LionUpdate::samples() {
-  std::vector<Sample<LionUpdate>> all;
-  for (const bool applied : {true, false})
-    for (const bool maximize : {true, false})
-      all.push_back({{.weight_decay = 0.1, .maximize = maximize, .narrow = DType::bf16},
-                     {sample("f32[3,7]"), sample("f32[3,7]", -100, 100), sample("f32[3,7]"),
-                      sample_number(0.01), sample_number(0.01), sample_flag(applied)}});
-  add_narrow_samples(all);
-  return all;
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(lion_update, narrowgauge::LionUpdate)

@@ -41,7 +41,6 @@ struct LionUpdate {
   static std::vector<std::string_view> moments() { return {"first_moment"}; }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<LionUpdate>> samples();
 };
 
 }  // namespace narrowgauge

@@ -24,7 +24,6 @@ struct GradientHealth {
   static void attributes(auto& self, auto&& visit) { visit("bounds_norm", self.bounds_norm); }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<GradientHealth>> samples();
 };
 
 // Dynamic loss scaling. growth_interval good steps in a row multiply the scale by `growth`, up to
@@ -66,7 +65,6 @@ struct LossScaleUpdate {
   }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<LossScaleUpdate>> samples();
 };
 
 // The factor for scaled gradients: 1 / scale, times limit / (norm + 1e-6), for the norm of the true
@@ -82,7 +80,6 @@ struct ClipMultiplier {
   static void attributes(auto& self, auto&& visit) { visit("limit", self.limit); }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<ClipMultiplier>> samples();
 };
 
 }  // namespace narrowgauge

@@ -56,7 +56,6 @@ struct MuonUpdate {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<MuonUpdate>> samples();
 };
 
 }  // namespace narrowgauge

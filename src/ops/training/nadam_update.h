@@ -47,7 +47,6 @@ struct NadamUpdate {
   static std::vector<std::string_view> moments() { return {"first_moment", "second_moment"}; }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<NadamUpdate>> samples();
 };
 
 }  // namespace narrowgauge

@@ -67,16 +67,6 @@ Expression setting(Rewriting& r, int input) {
   return in_dtype(r, r.input(input), r.type(r.input(settings)).dtype);
 }
 
-// The values of one tensor of this type, and another of 3 elements.
-std::vector<SampleInput> two_tensors(int moments, double count) {
-  std::vector<SampleInput> inputs{sample(Tensor::scalar(DType::f32, 0.1)),
-                                  sample(Tensor::scalar(DType::i64, count))};
-  for (int kind = 0; kind < 2 + moments; ++kind)
-    for (const char* const type : {"f32[2,3,4,5]", "f32[3]"})
-      inputs.push_back(kind < 2 ? sample(type) : sample(type, 0, 2));
-  return inputs;
-}
-
 }  // namespace
 
 TensorTypes Adam::infer(const Inference& in) const { return updated_types(in, 2); }
@@ -92,16 +82,6 @@ Values Adam::decompose(Rewriting& r) const {
     h = h * beta + u.gradient * u.gradient * (1 - beta);
     u.x = (u.x - used * v / (sqrt(h) + epsilon)) * (1 - norm_coefficient_post);
   });
-}
-
-std::vector<Sample<Adam>> Adam::samples() {
-  return {{{}, two_tensors(2, 0)},
-          {{.alpha = 0.75,
-            .beta = 0.5,
-            .epsilon = 0.01,
-            .norm_coefficient = 0.1,
-            .norm_coefficient_post = 0.2},
-           two_tensors(2, 3)}};
 }
 
 TensorTypes Momentum::infer(const Inference& in) const {
@@ -120,16 +100,6 @@ Values Momentum::decompose(Rewriting& r) const {
   });
 }
 
-std::vector<Sample<Momentum>> Momentum::samples() {
-  Momentum standard, nesterov;
-  standard.alpha = nesterov.alpha = 0.75;
-  nesterov.beta = 0.5;
-  nesterov.mode = "nesterov";
-  nesterov.norm_coefficient = 0.1;
-  return {
-      {standard, two_tensors(1, 0)}, {nesterov, two_tensors(1, 0)}, {nesterov, two_tensors(1, 3)}};
-}
-
 TensorTypes Adagrad::infer(const Inference& in) const { return updated_types(in, 1); }
 
 Values Adagrad::decompose(Rewriting& r) const {
@@ -139,11 +109,6 @@ Values Adagrad::decompose(Rewriting& r) const {
     h = h + u.gradient * u.gradient;
     u.x = u.x - rate * u.gradient / (sqrt(h) + epsilon);
   });
-}
-
-std::vector<Sample<Adagrad>> Adagrad::samples() {
-  return {{{}, two_tensors(1, 0)},
-          {{.decay_factor = 0.1, .epsilon = 0.01, .norm_coefficient = 0.1}, two_tensors(1, 3)}};
 }
 
 std::span<const Kernel> Adam::kernels() { return composite_kernels(); }

@@ -33,7 +33,6 @@ struct Adam {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Adam>> samples();
 };
 
 // With g = gradient + norm_coefficient * x, and the moment v = alpha v + beta g, with 1 in place of
@@ -57,7 +56,6 @@ struct Momentum {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Momentum>> samples();
 };
 
 // With g = gradient + norm_coefficient * x, and the moment h = h + g^2: x = x - rate / (1 + count *
@@ -78,7 +76,6 @@ struct Adagrad {
   TensorTypes infer(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<Adagrad>> samples();
 };
 
 }  // namespace narrowgauge

@@ -48,7 +48,6 @@ struct RmspropUpdate {
   std::vector<std::string_view> moments() const;
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<RmspropUpdate>> samples();
 };
 
 }  // namespace narrowgauge

@@ -91,24 +91,6 @@ constexpr Kernel round_weight_kernels[] = {{"rows", offer_round_weight_rows},
 
 std::span<const Kernel> RoundWeight::kernels() { return round_weight_kernels; }
 
-std::vector<Sample<RoundWeight>> RoundWeight::samples() {
-  std::vector<Sample<RoundWeight>> all;
-  const SampleInput weight = sample_bf16(sample("f32[3,7]"));
-  for (const bool applied : {true, false})
-    for (const bool compensated : {true, false})
-      for (const bool random : {true, false}) {
-        if (compensated && random) continue;
-        all.push_back({{},
-                       {weight, sample(Tensor(DType::f32, {3, 7})), sample_flag(applied),
-                        compensated ? sample_lost(weight) : no_sample(),
-                        random ? sample_key() : no_sample()}});
-        Tensor& exact = *all.back().inputs[rounding_port::exact].constant;
-        for (std::int64_t i = 0; i < exact.size(); ++i)
-          exact.set(i, 1.0001 * weight.constant->at(i) + 1e-4);
-      }
-  return all;
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(round_weight, narrowgauge::RoundWeight)

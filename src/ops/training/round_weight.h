@@ -3,8 +3,6 @@
 // alone; the others round by themselves (update_op.h).
 #pragma once
 
-#include <vector>
-
 #include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
@@ -23,7 +21,6 @@ struct RoundWeight {
   static void attributes(auto&, auto&&) {}
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<RoundWeight>> samples();
 };
 
 }  // namespace narrowgauge

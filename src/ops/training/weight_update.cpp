@@ -121,45 +121,6 @@ constexpr Kernel adam_kernels[] = {{"rows", offer_adam}, {"reference", adam_refe
 std::span<const Kernel> SgdUpdate::kernels() { return sgd_kernels; }
 std::span<const Kernel> AdamUpdate::kernels() { return adam_kernels; }
 
-std::vector<Sample<SgdUpdate>> SgdUpdate::samples() {
-  std::vector<Sample<SgdUpdate>> all;
-  for (const bool applied : {true, false}) {
-    const SampleInput w = sample("f32[3,7]"), g = sample("f32[3,7]", -100, 100);
-    all.push_back(
-        {{}, {w, g, no_sample(), sample_number(0.1), sample_number(0.01), sample_flag(applied)}});
-    all.push_back({{.momentum = 0.9, .weight_decay = 0.1},
-                   {w, g, sample("f32[3,7]"), sample_number(0.1), sample_number(0.01),
-                    sample_flag(applied)}});
-    all.push_back({{.momentum = 0.9, .nesterov = true, .narrow = DType::bf16},
-                   {w, g, sample("f32[3,7]"), sample_number(0.1), sample_number(0.01),
-                    sample_flag(applied)}});
-    for (const double steps : {0, 3})
-      all.push_back({{.momentum = 0.9, .dampening = 0.3, .maximize = true},
-                     {w, g, sample("f32[3,7]"), sample_number(0.1), sample_number(0.01),
-                      sample_flag(applied), sample(Tensor::scalar(DType::i64, steps))}});
-  }
-  add_narrow_samples(all);
-  return all;
-}
-
-std::vector<Sample<AdamUpdate>> AdamUpdate::samples() {
-  std::vector<Sample<AdamUpdate>> all;
-  const SampleInput steps = sample(Tensor::scalar(DType::i64, 4));
-  for (const bool applied : {true, false})
-    for (const bool amsgrad : {true, false})
-      all.push_back({{.epsilon = 1e-3,
-                      .weight_decay = 0.1,
-                      .amsgrad = amsgrad,
-                      .maximize = amsgrad,
-                      .decoupled = !amsgrad,
-                      .narrow = DType::f16},
-                     {sample("f32[3,7]"), sample("f32[3,7]", -100, 100), sample("f32[3,7]"),
-                      sample("f32[3,7]", 0, 1), amsgrad ? sample("f32[3,7]", 0, 1) : no_sample(),
-                      sample_number(0.01), sample_number(0.01), sample_flag(applied), steps}});
-  add_narrow_samples(all);
-  return all;
-}
-
 }  // namespace narrowgauge
 
 NG_OPS(weight_update, narrowgauge::SgdUpdate, narrowgauge::AdamUpdate)

@@ -51,7 +51,6 @@ struct SgdUpdate {
   std::vector<std::string_view> moments() const;
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<SgdUpdate>> samples();
 };
 
 // Kingma, Ba, "Adam", 2015; with `decoupled` Loshchilov, Hutter, "Decoupled weight decay
@@ -94,7 +93,6 @@ struct AdamUpdate {
   std::vector<std::string_view> moments() const;
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
-  static std::vector<Sample<AdamUpdate>> samples();
 };
 
 }  // namespace narrowgauge
