@@ -23,7 +23,7 @@ set(NG_STANDARD_HEADERS
 set(NG_GRAPH_HEADERS ${NG_STANDARD_HEADERS} <narrowgauge/graph.h> <narrowgauge/op_record.h>)
 
 # ng_precompile(owner headers... USERS targets...): the owner compiles the headers; the users, which
-# have the owner's compile options, take what it made.
+# have the owner's compile options but for the level of optimization, take what it made.
 function(ng_precompile owner)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" USERS)
   target_precompile_headers(${owner} PRIVATE ${arg_UNPARSED_ARGUMENTS})

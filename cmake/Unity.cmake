@@ -1,7 +1,7 @@
 # Sources compiled together, which makes a fresh build take half as long: what headers bring is
 # compiled once for several of them. Builds for working on the code (preset dev and the sanitizers)
 # compile each alone. File-local names are therefore their own in their folder.
-option(NARROWGAUGE_UNITY "compile up to eight sources of a folder as one" ON)
+option(NARROWGAUGE_UNITY "compile up to sixteen sources of a folder as one" ON)
 
 # ng_unity(target): its sources, folder by folder, in parts of like size, so that a new source changes
 # only those of its folder. CMake leaves alone what has compile options of its own.
@@ -22,13 +22,39 @@ function(ng_unity target)
   list(REMOVE_DUPLICATES folders)
   foreach(folder IN LISTS folders)
     list(LENGTH in_${folder} count)
-    math(EXPR parts "(${count} + 7) / 8")
+    math(EXPR parts "(${count} + 15) / 16")
     set(place 0)
     foreach(source IN LISTS in_${folder})
       math(EXPR part "${place} * ${parts} / ${count}")
       set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${part})
       math(EXPR place "${place} + 1")
     endforeach()
+    set_property(TARGET ${target} PROPERTY NG_PARTS_OF_${folder} ${parts})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
+# ng_room_options(target folder options...): compile options for the sources of src/<folder>, but for
+# those that stand outside of the unity build. CMake would take sources with options of their own out
+# of it, so these are options of the sources that it generates.
+function(ng_room_options target folder)
+  string(MAKE_C_IDENTIFIER "src/${folder}" room)
+  get_target_property(parts ${target} NG_PARTS_OF_${room})
+  set(sources "")
+  if(parts)
+    math(EXPR last "${parts} - 1")
+    foreach(part RANGE ${last})
+      list(APPEND sources
+           ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/Unity/unity_${room}_${part}_cxx.cxx)
+    endforeach()
+  else()
+    file(GLOB all CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cpp)
+    foreach(source IN LISTS all)
+      get_source_file_property(outside ${source} SKIP_UNITY_BUILD_INCLUSION)
+      if(NOT outside)
+        list(APPEND sources ${source})
+      endif()
+    endforeach()
+  endif()
+  set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS ${ARGN})
 endfunction()

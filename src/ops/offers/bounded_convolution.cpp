@@ -20,9 +20,10 @@ BoundedRequest unbounded(const ConvolutionRequest& request) {
 namespace {
 
 using Reason = std::string (*)(const cpu::BoundedConvolution&, Isa);
-using Prepare = cpu::Prepared (*)(const cpu::BoundedConvolution&);
+using PrepareBounded = cpu::Prepared (*)(const cpu::BoundedConvolution&);
 
-Offer offer_bounded(const BoundedRequest& request, Way way, Reason reason_of, Prepare prepare) {
+Offer offer_bounded(const BoundedRequest& request, Way way, Reason reason_of,
+                    PrepareBounded prepare) {
   const Target& target = request.request.target;
   const cpu::BoundedConvolution& c = request.convolution;
   std::string reason = first_reason(
