@@ -12,7 +12,7 @@ target_include_directories(ng_emulation BEFORE INTERFACE ${emulation} ${CMAKE_CU
 # Vectors of 64 bytes are passed otherwise where a CPU has registers for them; all that pass them
 # are compiled so.
 target_compile_options(ng_emulation INTERFACE -include emulation/intrinsics.h -Wno-psabi
-                                              $<$<CONFIG:Release>:-O1>)
+                                              $<$<CONFIG:Release>:-Og>)
 add_library(ng_emulated OBJECT ${kernels} ${emulation}/tiles.cpp)
 target_link_libraries(ng_emulated PRIVATE ng_emulation)
 
@@ -21,7 +21,7 @@ function(ng_emulated_source target source header)
   add_library(${target} OBJECT ${PROJECT_SOURCE_DIR}/src/${source})
   target_link_libraries(${target} PRIVATE ng_options)
   target_include_directories(${target} BEFORE PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-  target_compile_options(${target} PRIVATE -include emulation/${header})
+  target_compile_options(${target} PRIVATE -include emulation/${header} $<$<CONFIG:Release>:-Og>)
 endfunction()
 ng_emulated_source(ng_emulated_cpu base/cpu.cpp cpu.h)
 ng_emulated_source(ng_emulated_strips ops/elementwise/strip_program.cpp strips.h)
