@@ -19,9 +19,9 @@ TEST(group_normalization, the_kernel_agrees_with_the_reference_in_every_dtype_an
       for (const std::int64_t wider : {0, 3}) {
         const KernelRun how{.kernel = "channels", .channels_last = channels_last, .wider = wider};
         EXPECT_EQ(expect_kernel_matches_reference<GroupNormalization>(dtype, how),
-                  std::ssize(GroupNormalization::samples()));
+                  std::ssize(samples_of<GroupNormalization>()));
         EXPECT_EQ(expect_kernel_matches_reference<InstanceNormalization>(dtype, how),
-                  std::ssize(InstanceNormalization::samples()));
+                  std::ssize(samples_of<InstanceNormalization>()));
       }
 }
 

@@ -86,9 +86,9 @@ TEST(lists, an_op_may_be_denied_in_one_format_only) {
 }
 
 // Ports of another type as vertices of their own, of the class of their node.
-std::vector<Step> with_other_types(const std::vector<Step>& steps) {
-  std::vector<Step> result;
-  for (const Step& step : steps) {
+std::vector<SmallStep> with_other_types(const std::vector<SmallStep>& steps) {
+  std::vector<SmallStep> result;
+  for (const SmallStep& step : steps) {
     result.push_back({step.name, step.kind, step.inputs});
     if (!step.beside.empty()) result.push_back({step.name + "'", step.kind, {step.beside}});
   }
@@ -98,7 +98,7 @@ std::vector<Step> with_other_types(const std::vector<Step>& steps) {
 // Colours by their definitions, with reachability as a matrix.
 class BruteForce {
  public:
-  BruteForce(const std::vector<Step>& steps, const std::set<std::string>& preserved)
+  BruteForce(const std::vector<SmallStep>& steps, const std::set<std::string>& preserved)
       : steps_(steps), preserved_(preserved) {}
 
   std::map<std::string, char> run() {
@@ -170,7 +170,7 @@ class BruteForce {
       if (start(p) || (passes[index(p)] && reached_from(p, passes, start))) return true;
     return false;
   }
-  const std::vector<Step>& steps_;
+  const std::vector<SmallStep>& steps_;
   const std::set<std::string>& preserved_;
 };
 
@@ -182,7 +182,7 @@ TEST(lists, random_graphs_are_coloured_as_the_definitions_say) {
     const PrecisionPlan plan = colour_by_lists(build(steps, {last}), options(DType::f16));
     const auto vertices = with_other_types(steps);
     std::set<std::string> preserved{last};  // or of a type that stays as it is
-    for (const Step& step : steps) preserved.insert(step.name + "'");
+    for (const SmallStep& step : steps) preserved.insert(step.name + "'");
     for (const auto& [name, colour] : BruteForce(vertices, preserved).run()) {
       if (name.back() == '\'') continue;
       EXPECT_EQ(plan.find(name)->dtype == DType::f16, colour == 'N') << seed << ' ' << name;

@@ -188,7 +188,7 @@ inline State parameter(std::string name, std::string_view type) {
 }
 
 // What a graph is made of, in an order of one's choice.
-struct Step {
+struct SmallStep {
   std::string name;
   char kind;  // A I C D U as the classes, x an input
   std::vector<std::string> inputs;
@@ -210,7 +210,8 @@ inline Value add_beside(Graph& graph, char kind, const Values& inputs, const Nod
   }
 }
 
-inline Value add_step(Graph& graph, const Step& step, const std::map<std::string, Value>& values) {
+inline Value add_step(Graph& graph, const SmallStep& step,
+                      const std::map<std::string, Value>& values) {
   Values inputs;
   for (const std::string& input : step.inputs) inputs.push_back(values.at(input));
   const NodeOptions options{.name = step.name};
@@ -232,11 +233,11 @@ inline Value add_step(Graph& graph, const Step& step, const std::map<std::string
   }
 }
 
-inline Graph build(const std::vector<Step>& steps, const std::vector<std::string>& outputs,
+inline Graph build(const std::vector<SmallStep>& steps, const std::vector<std::string>& outputs,
                    std::string name = "small") {
   Graph graph(std::move(name));
   std::map<std::string, Value> values;
-  for (const Step& step : steps) {
+  for (const SmallStep& step : steps) {
     const Value made = add_step(graph, step, values);
     values[step.name] = made;
     if (!step.beside.empty()) values[step.name + "'"] = {made.node, 1};
@@ -248,7 +249,7 @@ inline Graph build(const std::vector<Step>& steps, const std::vector<std::string
 // x - first - second - ... of kinds such as "DICICAI"; nodes are n0, n1, ...; the end is read by an
 // unlisted node, so that no node of the chain is an output.
 inline Graph chain(const std::string& kinds) {
-  std::vector<Step> steps{{"x", 'x', {}}};
+  std::vector<SmallStep> steps{{"x", 'x', {}}};
   for (std::size_t i = 0; i < kinds.size(); ++i)
     steps.push_back({concat("n", i), kinds[i], {steps.back().name}});
   steps.push_back({"end", 'U', {steps.back().name}});
@@ -257,14 +258,14 @@ inline Graph chain(const std::string& kinds) {
 
 // Nodes with inputs among earlier ones; as many of each kind as chance gives. A third of them read
 // a value by a port of another type, and make one.
-inline std::vector<Step> random_steps(std::mt19937& random, int count) {
-  std::vector<Step> steps{{"x0", 'x', {}}, {"x1", 'x', {}}};
+inline std::vector<SmallStep> random_steps(std::mt19937& random, int count) {
+  std::vector<SmallStep> steps{{"x0", 'x', {}}, {"x1", 'x', {}}};
   const std::string kinds = "AAIIIICCCCDU";
   for (int i = 0; i < count; ++i) {
-    Step step{concat("n", i), kinds[random() % kinds.size()], {}};
+    SmallStep step{concat("n", i), kinds[random() % kinds.size()], {}};
     const auto earlier = [&] {
       const std::size_t window = std::min<std::size_t>(steps.size(), 6);
-      const Step& from = steps[steps.size() - 1 - random() % window];
+      const SmallStep& from = steps[steps.size() - 1 - random() % window];
       return !from.beside.empty() && random() % 2 == 0 ? from.name + "'" : from.name;
     };
     const std::size_t inputs = 1 + random() % 2;
@@ -279,8 +280,8 @@ inline std::vector<Step> random_steps(std::mt19937& random, int count) {
 }
 
 // The same steps in another topological order.
-inline std::vector<Step> permuted(std::vector<Step> steps, std::mt19937& random) {
-  std::vector<Step> result;
+inline std::vector<SmallStep> permuted(std::vector<SmallStep> steps, std::mt19937& random) {
+  std::vector<SmallStep> result;
   std::map<std::string, bool> placed;
   while (!steps.empty()) {
     std::vector<std::size_t> ready;
