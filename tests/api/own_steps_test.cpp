@@ -207,7 +207,7 @@ TEST(own_steps, a_skipped_step_is_none) {
   EXPECT_TRUE(model.state("b").same_bits(never_frozen(pair, optimizer, "b", 3)));
 }
 
-TEST(own_steps, averages_go_on_while_a_parameter_rests_and_begin_where_it_is) {
+void expect_averages_to_go_on_after(int steps_of_one) {
   const Pair pair{{4, 3}};
   Optimizer optimizer = adam(0.1);
   optimizer.ema_decay = 0.9;
@@ -233,7 +233,7 @@ TEST(own_steps, averages_go_on_while_a_parameter_rests_and_begin_where_it_is) {
   };
   {
     Step first(model, pair.objective(), optimizer, {.parameters = {"a"}});
-    for (int i = 0; i < 4; ++i) take(first, pair.target(i)), follow();
+    for (int i = 0; i < steps_of_one; ++i) take(first, pair.target(i)), follow();
   }
   Step step(model, pair.objective(), optimizer);
   for (int i = 0; i < 4; ++i) take(step, pair.target(i)), follow();
@@ -244,6 +244,10 @@ TEST(own_steps, averages_go_on_while_a_parameter_rests_and_begin_where_it_is) {
   step.thaw("b");
   for (int i = 0; i < 4; ++i) take(step, pair.target(i)), follow();
   expect_averages(step);
+}
+
+TEST(own_steps, averages_go_on_while_a_parameter_rests_and_begin_where_it_is) {
+  for (const int steps_of_one : {1, 4}) expect_averages_to_go_on_after(steps_of_one);
 }
 
 TEST(own_steps, a_new_trainer_counts_anew_what_another_had_frozen) {
