@@ -176,7 +176,9 @@ TEST(check_gradients, of_an_op_takes_the_samples_that_it_has) {
   TimesSquare::spoilt = true;
   const GradientReport wrong = check_gradients<TimesSquare>();
   TimesSquare::spoilt = false;
-  EXPECT_EQ(wrong.wrong.size(), 6U + 2U) << text(wrong);
+  EXPECT_EQ(wrong.checked, right.checked);
+  EXPECT_GE(wrong.wrong.size(), 4U) << text(wrong);  // but for those near 0
+  for (const WrongDerivative& each : wrong.wrong) EXPECT_EQ(each.input, "b");
   EXPECT_GT(wrong.worst, 0.1);
 }
 
