@@ -81,3 +81,5 @@ foreach(stem IN LISTS emulated)
     emulated_${stem}_test
     PROPERTIES ENVIRONMENT "${environment};GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=0")
 endforeach()
+# The longest of them; the others run beside it.
+set_tests_properties(emulated_kernels_quantized_convolution_test PROPERTIES COST 900)
