@@ -41,12 +41,16 @@ struct NG_API TrainingHabits {
   std::int64_t epochs = 3, batch = 128;  // passes over the data; samples of a step
   double clip = 0;                       // largest norm of the gradients; 0: no limit
   bool warms_up = true;                  // whether the rate of the first steps grows from 0
-  struct Sgd {
-    double learning_rate = 0.05, weight_decay = 1e-4;
-  } sgd{};
-  struct AdamW {
+  // What suits it where it is trained by sgd().
+  struct NG_API Sgd {
+    double learning_rate = 0.05, weight_decay = 1e-4;  // as an Optimizer has them
+  };
+  // What suits it where it is trained by adamw().
+  struct NG_API AdamW {
     double learning_rate = 0, weight_decay = 0, beta2 = 0;  // 0: those of adamw()
-  } adamw{};
+  };
+  Sgd sgd{};      // see Sgd
+  AdamW adamw{};  // see AdamW
 };
 
 // What is known of a built-in network before it is built.
@@ -60,7 +64,7 @@ struct NG_API ModelFacts {
   std::int64_t side_step = 1;           // height and width are multiples of it
   std::int64_t padded_side = 1;  // smaller images of a data set get black around them up to this
   OutputKind output = OutputKind::classes;  // for an image
-  TrainingHabits habits{};
+  TrainingHabits habits{};                  // how it is usually trained
 };
 
 NG_API std::vector<std::string> model_names();  // "mlp", "lenet", "resnet20", ...

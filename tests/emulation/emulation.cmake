@@ -44,6 +44,7 @@ set(emulated
     kernels_pixel_convolution
     kernels_pixel_tiles
     kernels_quantized_convolution
+    kernels_quantized_finish
     kernels_random_fill
     kernels_row_math
     kernels_softmax
