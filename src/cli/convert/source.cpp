@@ -42,9 +42,7 @@ std::shared_ptr<DataSource> arrays_for(const Model& model, const std::string& da
 }
 
 std::vector<float> floats(const char* flag, const std::optional<std::string>& text) {
-  if (!text) return {};
-  const std::vector<double> numbers = parse_numbers(flag, *text);
-  return {numbers.begin(), numbers.end()};
+  return text ? parse_floats(flag, *text) : std::vector<float>{};
 }
 
 void take_normalization(Settings& settings, const ConvertSourceFlags& flags) {

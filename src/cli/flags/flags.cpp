@@ -14,9 +14,6 @@
 namespace narrowgauge::cli {
 namespace {
 
-// The flag's first name, used in messages.
-std::string first_name(const Flag& flag) { return flag.names.substr(0, flag.names.find(',')); }
-
 // CLI11 keeps no facts of ours with its options.
 std::map<const CLI::Option*, FlagFacts>& known_facts() {
   static std::map<const CLI::Option*, FlagFacts> facts;
@@ -103,6 +100,8 @@ TakeTexts into(std::vector<std::string>& target) {
 }
 
 }  // namespace
+
+std::string first_name(const Flag& flag) { return flag.names.substr(0, flag.names.find(',')); }
 
 FlagFacts facts_of(const CLI::Option& option) {
   const auto known = known_facts().find(&option);

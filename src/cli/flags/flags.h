@@ -24,6 +24,9 @@ struct Flag {
   std::vector<std::string> words{};  // that completion offers, where others are right too
 };
 
+// "--epochs" of "--epochs,-e": by which messages call it.
+std::string first_name(const Flag& flag);
+
 // What a flag takes: a text or a number, a list such as "a,b,c", one or more texts, or nothing.
 enum class Takes { text, number, list, texts, nothing };
 

@@ -46,6 +46,11 @@ std::vector<double> parse_numbers(const std::string& flag, const std::string& te
   return numbers;
 }
 
+std::vector<float> parse_floats(const std::string& flag, const std::string& text) {
+  const std::vector<double> numbers = parse_numbers(flag, text);
+  return {numbers.begin(), numbers.end()};
+}
+
 void add_value_flag(CLI::App& app, KnownInputFlags& flags) {
   add_texts(app,
             {"--value", "NAME=NUMBER",

@@ -25,6 +25,8 @@ std::optional<Dims> dims_of(const std::string& text);
 Dims parse_dims(const std::string& flag, const std::string& text);
 // The numbers of a text such as "0.5,1,2"; throws UsageError naming the flag.
 std::vector<double> parse_numbers(const std::string& flag, const std::string& text);
+// These numbers in f32.
+std::vector<float> parse_floats(const std::string& flag, const std::string& text);
 
 struct KnownInputFlags {
   std::vector<std::string> shapes{}, values{};  // "x=1x3x224x224"; "sr=16000"

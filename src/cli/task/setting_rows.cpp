@@ -18,11 +18,6 @@ const SettingRow& row_of(const std::string& key) {
   return *found;
 }
 
-std::vector<float> floats_of(const std::string& flag, const std::string& text) {
-  const std::vector<double> numbers = parse_numbers(flag.c_str(), text);
-  return {numbers.begin(), numbers.end()};
-}
-
 // Adds the flag of a row, by the type of its setting.
 class FlagOfRow {
  public:
@@ -51,7 +46,7 @@ class FlagOfRow {
   }
   void operator()(const std::vector<float>*) const {
     add_text(app_, row_.flag, [row = &row_, given = &given_](const std::string& text) {
-      (*given)[row->key] = floats_of(row->flag_name(), text);
+      (*given)[row->key] = parse_floats(row->flag_name(), text);
     });
   }
 
@@ -91,7 +86,7 @@ void check_value(const SettingRow& row, const SettingValue& value) {
 
 }  // namespace
 
-std::string SettingRow::flag_name() const { return flag.names.substr(0, flag.names.find(',')); }
+std::string SettingRow::flag_name() const { return first_name(flag); }
 
 SettingValue value_of(const SettingRow& row, const Settings& settings) {
   // Places are of settings that may change; this one is only read.
