@@ -18,8 +18,8 @@
 
 namespace narrowgauge {
 
-// What the kernels of a network took while it predicted, for chrome_trace() and profile_rows() of
-// trace.h. Times are in milliseconds.
+// Times of the kernels of a network while it predicted, in milliseconds, for chrome_trace() and
+// profile_rows() of trace.h.
 struct NG_API AnswerProfile {
   // The predictions that were timed. A large batch may be predicted in parts, each of which is then
   // one.

@@ -158,9 +158,9 @@ struct KernelFacts {
   bool operator==(const KernelFacts&) const = default;
 };
 
-// What a kernel makes once, and not in every run, of inputs that are constant (Operand::lasts):
-// weights in the order in which its loops read them. Whoever runs an offer that has one calls run()
-// first, and again whenever one of these inputs was set anew.
+// Constant inputs (Operand::lasts) as a kernel packs them once, and not in every run: weights in
+// the order in which its loops read them. Whoever runs an offer that has one calls run() first, and
+// again whenever one of these inputs was set anew.
 struct Packing {
   std::string format;       // how the bytes lie: equal formats of equal inputs are equal bytes
   std::int64_t bytes = 0;   // 0: there is none

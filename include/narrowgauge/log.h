@@ -11,7 +11,7 @@ namespace narrowgauge {
 
 // How urgent a message is. Only warnings ask for somebody to act.
 enum class LogLevel { debug, info, warning };
-// What takes the messages, from any thread.
+// A function that takes the messages, from any thread.
 using LogSink = std::function<void(LogLevel, const std::string& message)>;
 
 // Replaces the sink of the whole process (thread-safe); an empty one drops messages again.

@@ -357,7 +357,7 @@ class NG_API Trainer {
   std::int64_t state_bytes() const;
   // What the step computes again because memory does not suffice; nothing before the first step.
   RecomputeReport recomputed() const;
-  // What f16 lost in the steps so far on batches of the latest size; all zeros before the first
+  // Losses by f16 in the steps so far on batches of the latest size; all zeros before the first
   // step.
   FlushReport flushed() const;
   // The kernel that a node of the training step runs.
